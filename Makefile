@@ -1,0 +1,73 @@
+# `make` lists the targets. A Python of 3.11 or later and make are all that is needed beforehand.
+#
+#   PYTHON  the interpreter to build the environment with   (make test PYTHON=python3.12)
+#   VENV    the environment to use; made if it is not there (make test VENV=/path/to/venv)
+#   ARGS    further arguments to pytest, the demo or the benchmarks (make test ARGS="-k rbf")
+
+PYTHON ?= python3
+VENV ?= .venv
+ARGS ?=
+# A further index for `make bench`: on Linux pip's own torch brings gigabytes of CUDA, and
+# TORCH_INDEX=https://download.pytorch.org/whl/cpu has builds without.
+TORCH_INDEX ?=
+
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+INSTALLED := $(VENV)/.mercer-dev
+INSTALLED_BENCH := $(VENV)/.mercer-bench
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test slow paper lint types imports check bench clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(INSTALLED) ## compare Mercer with two peers on a small data set, and draw a picture
+	@$(BIN)/python examples/demo.py $(ARGS)
+
+test: $(INSTALLED) ## run the tests, but for those marked slow or paper
+	$(BIN)/python -m pytest -m "not slow and not paper" $(ARGS)
+
+slow: $(INSTALLED) ## run the tests marked slow
+	$(BIN)/python -m pytest -m slow $(ARGS)
+
+paper: $(INSTALLED) ## repeat the papers' experiments (tests marked paper)
+	$(BIN)/python -m pytest -m paper $(ARGS)
+
+lint: $(INSTALLED) ## check style and formatting
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(INSTALLED) ## check the types of the package
+	$(BIN)/mypy
+
+imports: $(INSTALLED) ## check that imports point down the layers
+	$(BIN)/lint-imports
+
+check: test lint types imports ## everything a change must pass
+
+bench: $(INSTALLED_BENCH) ## run the benchmarks beside their peers; leave the machine to them
+	$(BIN)/python -m benchmarks $(ARGS)
+
+clean: ## remove the environment, caches and outputs
+	rm -rf .venv build dist demo-output .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache
+	find src tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+# An environment that is already there is kept, whatever made it.
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	    echo "Mercer needs Python 3.11 or later; $(PYTHON) is $$($(PYTHON) --version 2>&1 | head -n 1)." >&2; \
+	    echo "Name a later one: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	@echo "making the environment $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+
+$(INSTALLED): pyproject.toml | $(BIN)/python
+	@echo "installing Mercer and its development tools into $(VENV) (once; a few minutes)"
+	@$(PIP) -e '.[dev,plot]'
+	@touch $@
+
+$(INSTALLED_BENCH): pyproject.toml | $(INSTALLED)
+	@echo "installing the benchmarks' peers into $(VENV) (once)"
+	@$(PIP) $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) -e '.[bench]'
+	@touch $@

@@ -1,0 +1,23 @@
+"""Running work over tiles and blocks of rows: threads, executors, and their registry."""
+
+from mercer.compute.executors import (
+    Executor,
+    SerialExecutor,
+    ThreadExecutor,
+    executor_for,
+    register_executor,
+    row_blocks,
+)
+from mercer.compute.threads import blas_for, map_tiles, thread_count
+
+__all__ = [
+    "Executor",
+    "SerialExecutor",
+    "ThreadExecutor",
+    "blas_for",
+    "executor_for",
+    "map_tiles",
+    "register_executor",
+    "row_blocks",
+    "thread_count",
+]

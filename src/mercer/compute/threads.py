@@ -1,0 +1,154 @@
+"""The thread pool that runs tiles, and the truce between it and the BLAS's own threads."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, TypeVar
+
+import scipy.linalg  # noqa: F401  (its BLAS must be loaded before threadpoolctl looks for it)
+from threadpoolctl import ThreadpoolController
+
+__all__ = ["blas_for", "map_tiles", "thread_count"]
+
+Tile = TypeVar("Tile")
+Result = TypeVar("Result")
+
+
+@cache
+def _blas_libraries() -> list[Any]:
+    return [c for c in ThreadpoolController().lib_controllers if c.user_api == "blas"]
+
+
+class _Truce:
+    """Holds the BLAS at one thread while tiles run, however many callers run them at once."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._callers = 0
+        self._saved: list[int] = []
+
+    @contextmanager
+    def hold(self) -> Iterator[None]:
+        libraries = _blas_libraries()
+        with self._lock:
+            if self._callers == 0:
+                self._saved = [library.num_threads for library in libraries]
+                for library in libraries:
+                    library.set_num_threads(1)
+            self._callers += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._callers -= 1
+                if self._callers == 0:
+                    self._restore()
+
+    def allowed(self) -> int:
+        """Return the number of threads the BLAS has when no tiles run."""
+        with self._lock:
+            counts = self._saved if self._callers else [c.num_threads for c in _blas_libraries()]
+            return max(counts, default=1)
+
+    def _restore(self) -> None:
+        for library, threads in zip(_blas_libraries(), self._saved, strict=True):
+            library.set_num_threads(threads)
+
+    def after_fork(self) -> None:
+        # The thread that would have ended the truce does not exist in the child.
+        if self._callers:
+            self._restore()
+        self._lock = threading.Lock()
+        self._callers = 0
+
+
+_truce = _Truce()
+_pool: ThreadPoolExecutor | None = None
+
+
+def _forget_pool() -> None:
+    # A forked child inherits the pool object but none of its threads.
+    global _pool
+    _pool = None
+    _truce.after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_pool)
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def thread_count() -> int:
+    """Return how many threads Mercer uses: as many as the BLAS may, and no more than the cores.
+
+    Whatever limits the BLAS (``threadpoolctl.threadpool_limits``, ``OMP_NUM_THREADS``, a joblib
+    worker) therefore limits Mercer too.
+    """
+    return max(1, min(_truce.allowed(), _cores()))
+
+
+# Below this order a second BLAS thread gains at best a quarter, and on a machine that has other
+# work it loses a factor of ten and more, waiting for its turn at every step of a factorisation.
+_SMALL = 400
+
+
+@contextmanager
+def blas_for(n: int) -> Iterator[None]:
+    """Hold the BLAS at one thread while matrices of a small order n are worked on."""
+    if n >= _SMALL:
+        yield
+    else:
+        with _truce.hold():
+            yield
+
+
+def map_tiles(function: Callable[[Tile], Result], tiles: Sequence[Tile]) -> list[Result]:
+    """Return ``[function(tile) for tile in tiles]``, computed on Mercer's threads.
+
+    The caller's thread takes tiles too, so that a pool which is busy or not there delays nothing
+    and nested calls cannot wait for each other. Results stand in the order of the tiles: whoever
+    adds them up gets the same bits whatever the number of threads.
+    """
+    helpers = min(thread_count(), len(tiles) // 2) - 1
+    if helpers < 1:
+        return [function(tile) for tile in tiles]
+    global _pool
+    if _pool is None:
+        _pool = ThreadPoolExecutor(max(1, _cores() - 1), thread_name_prefix="mercer")
+    results: list[Any] = [None] * len(tiles)
+    numbers = itertools.count()
+    stop = threading.Event()
+
+    def work() -> None:
+        for i in numbers:
+            if i >= len(tiles) or stop.is_set():
+                return
+            results[i] = function(tiles[i])
+
+    with _truce.hold():
+        futures = [_pool.submit(work) for _ in range(helpers)]
+        try:
+            work()
+        except BaseException:
+            stop.set()
+            raise
+        finally:
+            # A helper that has not started has nothing left to do; one that has must finish.
+            for future in futures:
+                if not future.cancel():
+                    future.exception()
+        for future in futures:
+            if not future.cancelled():
+                future.result()
+    return results

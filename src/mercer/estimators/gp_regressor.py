@@ -1,0 +1,467 @@
+"""Exact Gaussian process regression."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    _num_samples,
+    check_array,
+    check_is_fitted,
+    validate_data,
+)
+
+from mercer import means
+from mercer.errors import ConvergenceWarning, JitterWarning, NotPositiveDefiniteError
+from mercer.estimators.memory import require_memory
+from mercer.estimators.precomputed import PrecomputedPredictive, require_no_inputs
+from mercer.estimators.regressor import BayesianRegressor, as_generator
+from mercer.estimators.resolve import as_gaussian, as_kernel, require_choice, require_mercer
+from mercer.estimators.state import StorableEstimator
+from mercer.evidence import Data, Objective, Optimum, hessian, maximise, standard_errors
+from mercer.evidence.defaults import bounded_noise, default_kernel, default_noise, spread
+from mercer.evidence.diagnostics import warn_at_bounds
+from mercer.inference.exact import leave_one_out, posterior
+from mercer.kernels import RBF, Kernel, Precomputed
+from mercer.likelihoods import Gaussian, Likelihood
+from mercer.means import Mean
+from mercer.posterior import Posterior, Predictive, prior
+from mercer.registry import storable
+
+__all__ = ["GPRegressor", "LeaveOneOut"]
+
+Floats = NDArray[np.float64]
+
+
+class LeaveOneOut(NamedTuple):
+    """Each row predicted from all the others, at the fitted hyperparameters.
+
+    mean, std : the prediction of a new observation at the row
+    log_density : the log density of the row's target under it
+    """
+
+    mean: Floats
+    std: Floats
+    log_density: Floats
+
+
+@storable
+class GPRegressor(StorableEstimator, BayesianRegressor):
+    """Exact Gaussian process regression with Gaussian noise.
+
+    y = m(x) + f(x) + noise, f a Gaussian process with the kernel's covariance. Hyperparameters
+    maximise the evidence (BKM 62), times their hyperpriors.
+
+    Parameters
+    ----------
+    kernel : Kernel, scikit-learn kernel, "precomputed" or None, default None
+        The covariance of f, where the search for hyperparameters starts. None is a multiple of an
+        RBF with one length scale a column, started, bounded and given hyperpriors in the units of
+        the data. With "precomputed", X is the kernel matrix itself (see Notes).
+    likelihood : Gaussian or None, default None
+        The noise: None learns one variance; `Gaussian(variance)` starts there;
+        `Gaussian(array)` holds known variances, one a row, or a whole noise covariance.
+    inference : {"auto", "exact"}, default "auto"
+        The engine. "auto" is exact for Gaussian noise.
+    mean : {"constant", "linear", "zero"}, Mean or callable, default "constant"
+        The mean function m(x). "constant" and "linear" are estimated; to integrate them out
+        instead, give ``means.Constant(estimate="integrate")``.
+    hyperprior : {"default", None}, default "default"
+        Whether the default kernel's length scales have hyperpriors. A kernel of your own carries
+        its own, and is not touched.
+    objective : {"evidence", "loo"}, default "evidence"
+        What the hyperparameters maximise: the evidence, or the leave-one-out log density.
+    optimizer : {"lbfgs", None} or callable, default "lbfgs"
+        None keeps the hyperparameters as given. A callable has scikit-learn's signature.
+    n_restarts : int, default 0
+        Random starts beside the first.
+    max_iter : int, default 200
+        Iterations of the optimiser for each start.
+    normalize_y : bool, default False
+        Whether a kernel of your own is in units of the targets' standard deviation.
+    warm_start : bool, default False
+        Whether a second `fit` starts from the hyperparameters of the one before.
+    n_jobs : int or None, default None
+        How many starts to run at once, in processes.
+    random_state : int, RandomState, Generator or None, default None
+        For the random starts.
+    verbose : int, default 0
+        1 writes a line an evaluation to standard error.
+
+    Attributes
+    ----------
+    kernel_, likelihood_, mean_ : the fitted model
+        In the user's units; in units of each output's standard deviation with `normalize_y`, or
+        for several outputs under the default kernel.
+    posterior_, predictive_ : Posterior
+        The fitted process: predicts, samples, can be pruned and saved.
+    log_marginal_likelihood_value_ : float
+        The log evidence, hyperpriors left out.
+    history_ : dict
+        "theta" (k, p) and "value" (k,): every evaluation of the objective.
+    status_ : str
+        How the search for hyperparameters ended.
+    n_iter_ : int
+        Iterations of the optimiser at the start that won.
+    jitter_ : float
+        What had to be added to the diagonal; 0.0 nearly always.
+    n_features_in_ : int
+        The number of columns.
+
+    See Also
+    --------
+    mercer.kernels : what to compose kernels of.
+
+    Notes
+    -----
+    O(n^3) time an evaluation of the evidence and its gradient, whatever the number of
+    hyperparameters, and n^2 doubles of memory. Use it up to some ten thousand rows. Predictions
+    cost O(n) a point for the mean and O(n^2) for the standard deviation.
+
+    Several columns of targets are independent outputs that share the kernel and the noise, at the
+    price of one factorisation.
+
+    With ``kernel="precomputed"`` the matrix given to `fit` is K(X, X) of shape (n, n). `predict`
+    takes K(X_new, X), and for standard deviations one more column with k(x, x) of each new row, or
+    for a covariance all of K(X_new, X_new) as further columns.
+
+    An unfitted model predicts from its prior.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import GPRegressor
+    >>> X = np.linspace(0, 6, 30)[:, None]
+    >>> model = GPRegressor().fit(X, np.sin(X[:, 0]))
+    >>> mean, std = model.predict([[1.5]], return_std=True)
+    >>> bool(abs(mean[0] - np.sin(1.5)) < 0.01)
+    True
+    """
+
+    def __init__(
+        self,
+        kernel: Any = None,
+        likelihood: Gaussian | None = None,
+        *,
+        inference: str = "auto",
+        mean: Any = "constant",
+        hyperprior: str | None = "default",
+        objective: str = "evidence",
+        optimizer: Any = "lbfgs",
+        n_restarts: int = 0,
+        max_iter: int = 200,
+        normalize_y: bool = False,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.likelihood = likelihood
+        self.inference = inference
+        self.mean = mean
+        self.hyperprior = hyperprior
+        self.objective = objective
+        self.optimizer = optimizer
+        self.n_restarts = n_restarts
+        self.max_iter = max_iter
+        self.normalize_y = normalize_y
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    likelihood_: Gaussian
+
+    # --- fitting ------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the process and, unless `optimizer` is None, its hyperparameters.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Inputs.
+        y : array-like of shape (n,) or (n, P)
+            Targets.
+        sample_weight : array-like of shape (n,), optional
+            Powers of the likelihood: weight 2 is the row twice, weight 0 the row left out.
+        """
+        self._check_options()
+        kernel, noise = (None, None) if self._is_precomputed else as_kernel(self.kernel)
+        given = as_gaussian(self.likelihood, noise)
+        X, Y, weights, kept = self._validated(X, y, sample_weight, kernel)
+        if given is not None and not np.all(kept):
+            given = given.subset(kept)
+        if kernel is not None:
+            X = kernel.inputs(X)
+        mean = means.from_spec(self.mean)
+        matrix = None
+        if self._is_precomputed:
+            # The engine works on row numbers of the matrix; rows of weight 0 stay in it.
+            require_no_inputs(mean)
+            matrix, X = Precomputed(X), np.flatnonzero(kept).astype(float)[:, None]
+        data, variance, mean = self._data(X, Y, weights, mean, kernel)
+        widths = spread(X, weights) if kernel is None or kernel.is_numeric else np.ones(1)
+        if matrix is not None:
+            kernel = matrix
+        elif kernel is None:
+            kernel = default_kernel(widths, variance, self.hyperprior is not None)
+        else:
+            kernel = kernel.anchored(X)
+            require_mercer(kernel)
+        likelihood = default_noise(variance) if given is None else given
+        if self.warm_start and hasattr(self, "kernel_"):
+            kernel, likelihood = self._warm(kernel, likelihood)
+        # Bounds that come from the data serve the search alone: the fitted kernel keeps the user's.
+        bounds = np.concatenate(
+            [
+                kernel.with_bounds_from(widths, variance).bounds,
+                bounded_noise(likelihood, variance).bounds,
+            ]
+        )
+        objective = Objective(kernel, likelihood, mean, data, self.objective, bounds)
+        try:
+            optimum = self._search(objective)
+            self._finish(objective, optimum)
+        except NotPositiveDefiniteError as error:
+            raise NotPositiveDefiniteError(
+                f"the covariance of the targets cannot be factorised under {kernel!r} with "
+                f"{likelihood!r}: {error}. Likely causes: repeated rows with too little noise, a "
+                "length scale far longer than the data, or a kernel that is not positive "
+                "semi-definite. Try more noise, or scale the inputs"
+            ) from error
+        return self
+
+    @property
+    def _is_precomputed(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+
+    def _check_options(self) -> None:
+        require_choice("inference", self.inference, ("auto", "exact"))
+        require_choice("hyperprior", self.hyperprior, ("default", None))
+        require_choice("objective", self.objective, ("evidence", "loo"))
+        if not callable(self.optimizer):
+            require_choice("optimizer", self.optimizer, ("lbfgs", None))
+        for name, least in (("n_restarts", 0), ("max_iter", 1)):
+            value = getattr(self, name)
+            if not isinstance(value, (int, np.integer)) or value < least:
+                raise ValueError(f"{name} must be a whole number from {least}, got {value!r}")
+
+    def _validated(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, kernel: Kernel | None
+    ) -> tuple[Any, Floats, Floats | None, NDArray[np.bool_]]:
+        """Return X, Y (n, P) and weights with the rows of weight 0 left out, and which stay."""
+        if kernel is None or kernel.is_numeric:
+            require_memory(_num_samples(X))
+            X, y = validate_data(
+                self, X, y, multi_output=True, y_numeric=True, dtype=np.float64, order="C"
+            )
+        else:
+            X = kernel.inputs(X)
+            y = check_array(y, ensure_2d=False, dtype=np.float64)
+            require_memory(len(X))
+        self._multioutput = np.ndim(y) == 2
+        Y = np.array(y, dtype=float)
+        Y = Y.reshape(len(Y), -1)
+        if len(Y) != len(X):
+            raise ValueError(f"X has {len(X)} rows and y has {len(Y)}")
+        kept = np.ones(len(Y), dtype=bool)
+        if sample_weight is None:
+            return X, Y, None, kept
+        weights = _check_sample_weight(sample_weight, Y, dtype=np.float64)
+        if np.any(weights < 0):
+            raise ValueError(f"weights must not be negative, got one of {weights.min()}")
+        kept = weights > 0
+        return X if self._is_precomputed else X[kept], Y[kept], weights[kept], kept
+
+    def _data(
+        self, X: Any, Y: Floats, weights: Floats | None, mean: Mean, kernel: Kernel | None
+    ) -> tuple[Data, float, Mean]:
+        """Choose the units of the outputs; return the data, the targets' variance, and the mean."""
+        outputs = Y.shape[1]
+        residual = Y if mean.estimate is not None else Y - mean(X, outputs)
+        if self.normalize_y and isinstance(mean, means.Zero):
+            # scikit-learn's meaning: the normalised targets have mean 0
+            mean = means.Constant(np.average(Y, axis=0, weights=weights), estimate=None)
+            residual = Y - mean(X, outputs)
+        width = spread(residual, weights)
+        default = kernel is None and not self._is_precomputed
+        if self.normalize_y or (default and outputs > 1):
+            return Data(X, Y, weights, width), 1.0, mean
+        return Data(X, Y, weights, np.ones(outputs)), float(np.mean(width**2)), mean
+
+    def _warm(self, kernel: Kernel, likelihood: Gaussian) -> tuple[Kernel, Gaussian]:
+        """Move the start to the hyperparameters of the last fit, where they have the same form."""
+        if self.kernel_.parameter_names == kernel.parameter_names:
+            kernel = kernel.with_theta(self.kernel_.theta)
+        if self.likelihood_.parameter_names == likelihood.parameter_names:
+            likelihood = likelihood.with_theta(self.likelihood_.theta)
+        return kernel, likelihood
+
+    def _search(self, objective: Objective) -> Optimum:
+        if self.optimizer is None:
+            # The factorisation that makes the posterior is all the work there is.
+            return Optimum(objective.theta, np.nan, "fixed", "the hyperparameters were kept")
+        optimum = maximise(
+            objective,
+            optimizer=self.optimizer,
+            n_restarts=self.n_restarts,
+            max_iter=self.max_iter,
+            n_jobs=self.n_jobs,
+            random_state=as_generator(self.random_state),
+            verbose=self.verbose,
+        )
+        objective.release()
+        if optimum.status == "stopped":
+            warnings.warn(
+                f"the search for hyperparameters stopped early ({optimum.message}); raise "
+                "max_iter, or give starts and bounds that suit the data",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        warn_at_bounds(objective, optimum.theta)
+        return optimum
+
+    def _finish(self, objective: Objective, optimum: Optimum) -> None:
+        data = objective.data
+        self.kernel_, self.likelihood_ = objective.unpack(optimum.theta)
+        problem = objective.problem(self.kernel_, self.likelihood_)
+        self.posterior_, solution = posterior(problem, objective.mean, data.scale)
+        self.mean_ = (
+            self.posterior_.mean_function
+            if objective.mean.estimate != "integrate"
+            else objective.mean
+        )
+        self.y_train_, self.sample_weight_ = data.Y, data.weights
+        self.jitter_ = solution.factor.jitter
+        constant = objective.constant(self.likelihood_)
+        self.log_marginal_likelihood_value_ = solution.log_evidence + constant
+        self.status_ = optimum.status
+        self.n_iter_ = max(1, optimum.n_iterations)
+        thetas = np.array(optimum.thetas).reshape(len(optimum.values), optimum.theta.size)
+        self.history_ = {"theta": thetas, "value": np.array(optimum.values)}
+        if self.jitter_ > 0:
+            warnings.warn(
+                f"{self.jitter_:.3g} was added to the diagonal of the covariance to factorise it "
+                "(kept as `jitter_`); rows may repeat with too little noise, or a length scale may "
+                "be far longer than the data",
+                JitterWarning,
+                stacklevel=4,
+            )
+
+    # --- predicting ---------------------------------------------------------------------------
+
+    @property
+    def predictive_(self) -> Posterior:  # type: ignore[override]
+        """The fitted process; here the same as `posterior_`."""
+        return self.posterior_
+
+    def _model(self, X: Any) -> tuple[Predictive, Likelihood, Any]:
+        if not hasattr(self, "posterior_"):
+            return self._prior(X)
+        if self._is_precomputed:
+            X = check_array(X, dtype=np.float64)
+            return PrecomputedPredictive(self.posterior_), self.likelihood_, X
+        if self.kernel_.is_numeric:
+            X = validate_data(self, X, reset=False, dtype=np.float64, order="C")
+        return self.posterior_, self.likelihood_, X
+
+    def _prior(self, X: Any) -> tuple[Predictive, Likelihood, Any]:
+        """Return the process before any data; the default kernel is a unit RBF then."""
+        if self._is_precomputed:
+            check_is_fitted(self, "posterior_")
+        kernel, noise = as_kernel(self.kernel)
+        kernel = 1.0 * RBF() if kernel is None else kernel
+        require_mercer(kernel)
+        if kernel.is_numeric:
+            X = check_array(X, dtype=np.float64, order="C")
+        likelihood = as_gaussian(self.likelihood, noise) or Gaussian(1.0)
+        return prior(kernel, means.from_spec(self.mean), 1), likelihood, X
+
+    # --- the evidence -------------------------------------------------------------------------
+
+    def _objective(self) -> Objective:
+        """Return the objective of the last fit, at its optimum."""
+        check_is_fitted(self, "posterior_")
+        points = self.posterior_.basis.points
+        data = Data(points, self.y_train_, self.sample_weight_, self.posterior_.scale)
+        objective = Objective(self.kernel_, self.likelihood_, self.mean_, data, self.objective)
+        objective.jitter = self.jitter_
+        return objective
+
+    @property
+    def theta_(self) -> Floats:
+        """The fitted hyperparameters [kernel_, likelihood_, mean_] as one flat vector."""
+        return np.concatenate([self.kernel_.theta, self.likelihood_.theta, self.mean_.theta])
+
+    def log_marginal_likelihood(
+        self, theta: ArrayLike | None = None, eval_gradient: bool = False
+    ) -> Any:
+        """Return the log evidence at theta, and its gradient if asked for.
+
+        Parameters
+        ----------
+        theta : array of shape (p,), optional
+            [kernel_, likelihood_, mean_], as `theta_`; the fitted one without it.
+        eval_gradient : bool, default False
+            Whether to return the gradient too.
+        """
+        objective = self._objective()
+        if theta is None and not eval_gradient:
+            return self.log_marginal_likelihood_value_
+        theta = self.theta_ if theta is None else np.asarray(theta, dtype=float)
+        if theta.shape != self.theta_.shape:
+            raise ValueError(f"theta must have shape {self.theta_.shape}, got {theta.shape}")
+        split = theta.size - self.mean_.theta.size
+        mean = None
+        if self.mean_.estimate != "integrate":
+            mean = self.mean_.with_theta(theta[split:])
+        value, gradient = objective.log_evidence(theta[:split], mean, eval_gradient)
+        return (value, gradient) if eval_gradient else value
+
+    def loo(self) -> LeaveOneOut:
+        """Predict each training row from all the others, in closed form.
+
+        Equal to refitting without the row at the fitted hyperparameters. O(n^3) time once.
+
+        Returns
+        -------
+        LeaveOneOut
+            `mean`, `std` and `log_density`, each of shape (n,) or (n, P).
+        """
+        objective = self._objective()
+        held = None if self.mean_.estimate == "integrate" else self.mean_
+        problem = objective.problem(self.kernel_, self.likelihood_, held)
+        left = leave_one_out(problem)
+        scale = self.posterior_.scale
+        variance = left.variance
+        if problem.noise.ndim == 1 and self.sample_weight_ is not None:
+            # a new observation has the noise of one row, not of a row of some weight
+            variance = variance + problem.noise * (self.sample_weight_ - 1.0)
+        mean = self.y_train_ + (left.mean - problem.Y) * scale
+        std = np.sqrt(np.maximum(variance, 0.0))[:, None] * scale
+        density = -0.5 * ((self.y_train_ - mean) / std) ** 2 - np.log(std)
+        density -= 0.5 * np.log(2.0 * np.pi)
+        return LeaveOneOut(self._shaped(mean), self._shaped(std), self._shaped(density))
+
+    def standard_errors(self) -> dict[str, float]:
+        """Return the standard error of each free hyperparameter, by name, in units of `theta_`.
+
+        From the curvature of the objective at its optimum; 2p evaluations. For a positive
+        hyperparameter it is the error of its logarithm: 0.1 is about ten per cent.
+        """
+        objective = self._objective()
+        H = hessian(objective, objective.theta)
+        return dict(zip(objective.parameter_names, standard_errors(H).tolist(), strict=True))
+
+    def __sklearn_tags__(self) -> Any:
+        """Return scikit-learn's tags: predicts unfitted; pairwise when precomputed."""
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False
+        tags.input_tags.pairwise = self._is_precomputed
+        return tags

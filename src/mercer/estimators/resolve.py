@@ -1,0 +1,57 @@
+"""From what a user wrote to the objects an engine takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mercer.kernels import Kernel, from_sklearn
+from mercer.likelihoods import Gaussian
+from mercer.params import Parameter
+
+__all__ = ["as_gaussian", "as_kernel", "require_choice", "require_mercer"]
+
+
+def require_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
+    """Raise ValueError unless the value is one of the choices."""
+    if not any(value is c or (isinstance(value, str) and value == c) for c in choices):
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
+
+
+def as_kernel(spec: Any) -> tuple[Kernel | None, Parameter | None]:
+    """Return the kernel (None: to be chosen from the data) and the noise that came with it.
+
+    Takes None, a Mercer kernel, or a scikit-learn kernel, whose WhiteKernel becomes the noise.
+    """
+    if spec is None or isinstance(spec, Kernel):
+        return spec, None
+    if hasattr(spec, "eval_gradient") or hasattr(spec, "clone_with_theta"):
+        return from_sklearn(spec)
+    raise ValueError(
+        f"kernel must be None, 'precomputed', a kernel of mercer.kernels or one of scikit-learn's, "
+        f"got {spec!r}; wrap a function as mercer.kernels.Callable(f)"
+    )
+
+
+def require_mercer(kernel: Kernel) -> None:
+    """Raise ValueError for a kernel that is no covariance, naming the two ways out."""
+    if not kernel.is_mercer:
+        raise ValueError(
+            f"{kernel!r} is not a Mercer kernel, so it is no covariance of a Gaussian process. "
+            "Two ways out: Flipped(kernel) makes a covariance of it; a Laplacian process or "
+            "relevance vectors (LaplacianProcessRegressor, RelevanceVectorRegressor) take it as "
+            "it is"
+        )
+
+
+def as_gaussian(spec: Any, from_kernel: Parameter | None) -> Gaussian | None:
+    """Return the likelihood, or None where its noise is to be chosen from the data."""
+    if spec is None:
+        return None if from_kernel is None else Gaussian(from_kernel)
+    if not isinstance(spec, Gaussian):
+        raise ValueError(f"likelihood must be None or a Gaussian for exact inference, got {spec!r}")
+    if from_kernel is not None:
+        raise ValueError(
+            "the noise is given twice, by a WhiteKernel in the kernel and by the likelihood; "
+            "leave one of them out"
+        )
+    return None if spec.noise is None else spec

@@ -1,0 +1,15 @@
+"""Choosing hyperparameters: the objective, its maximisation, and what to say of the optimum."""
+
+from mercer.evidence.diagnostics import hessian, standard_errors, warn_at_bounds
+from mercer.evidence.maximise import Optimum, maximise
+from mercer.evidence.objective import Data, Objective
+
+__all__ = [
+    "Data",
+    "Objective",
+    "Optimum",
+    "hessian",
+    "maximise",
+    "standard_errors",
+    "warn_at_bounds",
+]

@@ -1,0 +1,72 @@
+"""The model that is fitted when the user names none.
+
+It is started, bounded and given hyperpriors in the units of the data.
+
+Choosing starts, bounds and hyperpriors in units of each column's and the targets' spread is the
+same as standardising the data and reporting in the user's units: the parameters are logarithms,
+which a change of units only shifts.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.kernels import RBF, Kernel, Scaled
+from mercer.likelihoods import Gaussian
+from mercer.params import LogNormal, Parameter
+
+__all__ = ["bounded_noise", "default_kernel", "default_noise", "spread"]
+
+Floats = NDArray[np.float64]
+
+
+def spread(values: Floats, weights: Floats | None = None) -> Floats:
+    """Return the standard deviation of each column, 1 for one that is constant to rounding."""
+    mean = np.average(values, axis=0, weights=weights)
+    deviation = np.sqrt(np.average((values - mean) ** 2, axis=0, weights=weights))
+    tiny = 10.0 * np.finfo(float).eps * np.max(np.abs(values), axis=0, initial=0.0)
+    return np.where(deviation > tiny, deviation, 1.0)
+
+
+def default_kernel(widths: Floats, variance: float, hyperprior: bool = True) -> Kernel:
+    """Return variance * RBF with one length scale a column.
+
+    Parameters
+    ----------
+    widths : array of shape (d,)
+        The standard deviation of each column.
+    variance : float
+        The variance of the targets.
+    hyperprior : bool
+        Whether the length scales have a log-normal hyperprior, wide enough for the data to overrule
+        (its standard deviation is sqrt(3)): it keeps columns that the data say little about from
+        being fitted to noise.
+
+    Notes
+    -----
+    A length scale starts, and its hyperprior is centred, at sqrt(d) times its column's standard
+    deviation, so that a typical pair of rows is about one length scale apart whatever d.
+    """
+    scales = np.sqrt(widths.size) * widths
+    prior = LogNormal(np.log(scales), np.sqrt(3.0)) if hyperprior else None
+    return Scaled(variance, RBF(Parameter(scales, prior=prior)))
+
+
+def default_noise(variance: float) -> Gaussian:
+    """Return Gaussian noise started at a tenth of the targets' variance."""
+    return Gaussian(0.1 * variance)
+
+
+def bounded_noise(likelihood: Gaussian, variance: float) -> Gaussian:
+    """Return the likelihood with bounds on its noise, where it is free and has none.
+
+    The lower bound keeps K + noise well enough conditioned to be factorised without jitter.
+    """
+    noise = likelihood.parameters.get("noise")
+    if noise is None or noise.bounds is not None or not noise.is_free:
+        return likelihood
+    low, high = 1e-8 * variance, 1e2 * variance
+    value = float(noise.value)
+    bounds = (min(low, 0.1 * value), max(high, 10.0 * value))
+    return likelihood.with_parameters(noise=noise.replace(bounds=bounds))

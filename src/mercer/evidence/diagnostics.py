@@ -1,0 +1,78 @@
+"""What to tell of an optimum: parameters at their bounds, curvature and standard errors."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.errors import BoundWarning
+
+__all__ = ["hessian", "standard_errors", "warn_at_bounds"]
+
+Floats = NDArray[np.float64]
+
+
+def warn_at_bounds(objective: Any, theta: Floats) -> None:
+    """Warn of the parameters that stand at a bound, and say what to do about each."""
+    low, high = objective.bounds.T
+    near = 1e-4 * np.minimum(high - low, 1.0)
+    lines = []
+    for i, name in enumerate(objective.parameter_names):
+        side = (
+            "lower"
+            if theta[i] <= low[i] + near[i]
+            else "upper"
+            if theta[i] >= high[i] - near[i]
+            else None
+        )
+        if side is not None:
+            lines.append(f"{name} at its {side} bound: {_advice(name, side)}")
+    if lines:
+        warnings.warn(
+            "the best hyperparameters found stand at a bound. " + "; ".join(lines),
+            BoundWarning,
+            stacklevel=4,
+        )
+
+
+def _advice(name: str, side: str) -> str:
+    if "noise" in name:
+        return (
+            "the targets look free of noise; fix the noise if they are, or widen its bounds"
+            if side == "lower"
+            else "the kernel explains nothing; try another kernel or wider bounds"
+        )
+    if "length_scale" in name and side == "upper":
+        return "that input hardly matters; leave it out, or accept it as it is"
+    if "length_scale" in name:
+        return "neighbours look unrelated; check for duplicates or outliers, or widen the bounds"
+    return "widen its bounds with Parameter(value, bounds=(low, high)), or fix it"
+
+
+def hessian(objective: Any, theta: Floats, step: float = 1e-4) -> Floats:
+    """Return the second derivatives of the objective by central differences of its gradient."""
+    p = theta.size
+    H = np.empty((p, p))
+    for i in range(p):
+        shift = np.zeros(p)
+        shift[i] = step
+        H[i] = (objective(theta + shift)[1] - objective(theta - shift)[1]) / (2.0 * step)
+    return 0.5 * (H + H.T)
+
+
+def standard_errors(H: Floats) -> Floats:
+    """Return the square roots of the diagonal of -H^-1; infinite along flat or rising directions.
+
+    This is the width of the Gaussian that touches the objective at its maximum.
+    """
+    if H.size == 0:
+        return np.empty(0)
+    values, vectors = np.linalg.eigh(-H)
+    floor = np.max(np.abs(values)) * 1e-12
+    inverse = np.where(values > floor, 1.0 / np.where(values > floor, values, 1.0), np.inf)
+    with np.errstate(invalid="ignore"):
+        terms = vectors**2 * inverse
+    return np.asarray(np.sqrt(np.sum(np.where(vectors**2 < 1e-16, 0.0, terms), axis=1)))

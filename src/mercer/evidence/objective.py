@@ -1,0 +1,212 @@
+"""The function of the flat parameter vector that a fit maximises.
+
+It chains engine -> kernel pullback -> transforms -> hyperpriors. The engine gives the derivatives
+in K, in the noise variances and in the mean; the kernel and the likelihood pull them back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mercer.errors import NotPositiveDefiniteError
+from mercer.inference.exact import Adjoints, ExactProblem, evidence, loo, solve
+from mercer.kernels import Kernel
+from mercer.likelihoods import Gaussian
+from mercer.means import Mean
+
+__all__ = ["Data", "Objective"]
+
+Floats = NDArray[np.float64]
+
+CRITERIA = ("evidence", "loo")
+
+
+@dataclass(frozen=True)
+class Data:
+    """The rows of a regression problem, as the engines take them.
+
+    X : inputs, n rows, those of weight 0 removed
+    Y : (n, P) targets in the user's units
+    weights : (n,) powers of the likelihood, or None
+    scale : (P,) the units in which the kernel sees the outputs
+    """
+
+    X: Any
+    Y: Floats
+    weights: Floats | None
+    scale: Floats
+
+    @property
+    def total_weight(self) -> float:
+        """The number of rows, counted with their weights."""
+        return float(len(self.Y) if self.weights is None else np.sum(self.weights))
+
+
+class Objective:
+    """log p(Y | theta) + log p(theta), or the leave-one-out density, as a function of theta.
+
+    theta holds the free parameters of the kernel, then those of the likelihood. Coefficients of
+    the mean are estimated or integrated out inside each evaluation and are not part of it.
+
+    Parameters
+    ----------
+    kernel, likelihood, mean : the model at its start
+    data : Data
+    criterion : {"evidence", "loo"}
+    bounds : array of shape (p, 2), optional
+        The interval of each component; the kernel's and likelihood's own without it.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        likelihood: Gaussian,
+        mean: Mean,
+        data: Data,
+        criterion: str = "evidence",
+        bounds: Floats | None = None,
+    ) -> None:
+        if criterion not in CRITERIA:
+            raise ValueError(f"the criterion must be one of {CRITERIA}, got {criterion!r}")
+        self.kernel, self.likelihood, self.mean = kernel, likelihood, mean
+        self.data, self.criterion = data, criterion
+        self.bounds = (
+            np.concatenate([kernel.bounds, likelihood.bounds]) if bounds is None else bounds
+        )
+        self.jitter: float | None = None
+        self._split = kernel.theta.size
+        self._workspace: Floats | None = None
+        self._last_good: tuple[Floats, float] | None = None
+
+    @property
+    def theta(self) -> Floats:
+        """The start."""
+        return np.concatenate([self.kernel.theta, self.likelihood.theta])
+
+    @property
+    def parameter_names(self) -> list[str]:
+        """A name for each component."""
+        return [
+            *(f"kernel.{name}" for name in self.kernel.parameter_names),
+            *(f"likelihood.{name}" for name in self.likelihood.parameter_names),
+        ]
+
+    def draw_theta(self, rng: np.random.Generator) -> Floats:
+        """Return a random start."""
+        return np.concatenate([self.kernel.draw_theta(rng), self.likelihood.draw_theta(rng)])
+
+    def unpack(self, theta: ArrayLike) -> tuple[Kernel, Gaussian]:
+        """Return the kernel and the likelihood with these parameters."""
+        theta = np.asarray(theta, dtype=float)
+        return (
+            self.kernel.with_theta(theta[: self._split]),
+            self.likelihood.with_theta(theta[self._split :]),
+        )
+
+    def problem(
+        self, kernel: Kernel, likelihood: Gaussian, mean: Mean | None = None
+    ) -> ExactProblem:
+        """Return the engine's problem; with `mean` given its coefficients are held."""
+        data = self.data
+        n, outputs = data.Y.shape
+        covariance = likelihood.covariance
+        noise = likelihood.variances(n, data.weights) if covariance is None else covariance
+        if mean is not None or self.mean.estimate is None:
+            fixed = (self.mean if mean is None else mean)(data.X, outputs)
+            return ExactProblem(
+                kernel, data.X, (data.Y - fixed) / data.scale, noise, jitter=self.jitter
+            )
+        return ExactProblem(
+            kernel,
+            data.X,
+            (data.Y - self.mean.fixed_part(data.X, outputs)) / data.scale,
+            noise,
+            self.mean.features(data.X),
+            self.mean.estimate == "integrate",
+            self.jitter,
+        )
+
+    def constant(self, likelihood: Gaussian) -> float:
+        """Return what the engine's evidence lacks: weights' normalisers and the outputs' units."""
+        data = self.data
+        n, outputs = data.Y.shape
+        units = data.total_weight * float(np.sum(np.log(data.scale)))
+        if data.weights is None:
+            return -units
+        return float(outputs * likelihood.weight_constant(n, data.weights) - units)
+
+    def __call__(self, theta: ArrayLike) -> tuple[float, Floats]:
+        """Return the value and its gradient at theta.
+
+        Where Q cannot be factorised the value is a finite penalty that falls off with the distance
+        from the last point where it could, with its own gradient, so that a line search turns back.
+        """
+        theta = np.asarray(theta, dtype=float)
+        try:
+            value, gradient = self._evaluate(theta)
+        except NotPositiveDefiniteError:
+            if self._last_good is None:
+                raise
+            good, value_there = self._last_good
+            step = theta - good
+            height = 10.0 * (1.0 + abs(value_there))
+            return float(value_there - height * (1.0 + step @ step)), -2.0 * height * step
+        self._last_good = (theta, value)
+        return value, gradient
+
+    def _evaluate(self, theta: Floats) -> tuple[float, Floats]:
+        kernel, likelihood = self.unpack(theta)
+        problem = self.problem(kernel, likelihood)
+        if self._workspace is None:
+            n = len(self.data.Y)
+            self._workspace = np.empty((n, n), order="F")
+        if self.criterion == "evidence":
+            solution, adjoints = evidence(problem, self._workspace)
+            value = solution.log_evidence + self.constant(likelihood)
+        else:
+            solution, value, adjoints = loo(problem, self.data.weights, self._workspace)
+            value -= self.data.total_weight * float(np.sum(np.log(self.data.scale)))
+        # Decided by the first evaluation and kept, so that the objective stays continuous.
+        if self.jitter is None:
+            self.jitter = solution.factor.jitter
+        gradient = self._pull(kernel, likelihood, adjoints)
+        prior = np.concatenate([kernel.log_prior_gradient(), likelihood.log_prior_gradient()])
+        return value + kernel.log_prior() + likelihood.log_prior(), gradient + prior
+
+    def _pull(self, kernel: Kernel, likelihood: Gaussian, adjoints: Adjoints) -> Floats:
+        """Chain the engine's adjoints to theta."""
+        data = self.data
+        dkernel = kernel.pullback(data.X, None, adjoints.K, inputs=False).theta
+        dlikelihood = likelihood.pull_variances(adjoints.noise, data.weights)
+        if self.criterion == "evidence" and data.weights is not None:
+            n, outputs = data.Y.shape
+            extra = likelihood.weight_constant_gradient(n, data.weights)
+            dlikelihood = dlikelihood + outputs * extra
+        return np.concatenate([dkernel, dlikelihood])
+
+    def release(self) -> None:
+        """Give back the n x n workspace."""
+        self._workspace = None
+
+    def log_evidence(
+        self, theta: ArrayLike, mean: Mean | None, gradient: bool
+    ) -> tuple[float, Floats | None]:
+        """Return log p(Y | theta), without hyperpriors, at theta = [kernel, likelihood].
+
+        With `mean` given, its coefficients are held at its values, and the gradient goes on with
+        the derivatives in them.
+        """
+        kernel, likelihood = self.unpack(theta)
+        problem = self.problem(kernel, likelihood, mean)
+        constant = self.constant(likelihood)
+        if not gradient:
+            return solve(problem).log_evidence + constant, None
+        solution, adjoints = evidence(problem)
+        parts = [self._pull(kernel, likelihood, adjoints)]
+        if mean is not None and mean.theta.size:
+            parts.append(mean.pullback(self.data.X, adjoints.mean / self.data.scale))
+        return solution.log_evidence + constant, np.concatenate(parts)

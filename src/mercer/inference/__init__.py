@@ -1,0 +1,1 @@
+"""Inference engines: arrays in; posterior, evidence and adjoints out."""

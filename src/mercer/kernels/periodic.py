@@ -1,0 +1,120 @@
+"""The periodic kernel, as an RBF on the circle."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mercer.kernels.base import BlockGradient, Kernel
+from mercer.kernels.stationary import RBF
+from mercer.params import Parameter, positive
+from mercer.registry import storable
+
+__all__ = ["Periodic"]
+
+Floats = NDArray[np.float64]
+
+
+@storable
+class Periodic(Kernel):
+    """exp(-2 sum_k sin^2(pi (x_k - x'_k)/p_k) / l_k^2): functions that repeat with period p.
+
+    Parameters
+    ----------
+    length_scale : float, array of shape (d,) or Parameter, default 1.0
+        Smoothness within a period, one or one a column.
+    periodicity : float, array of shape (d,) or Parameter, default 1.0
+        The period, one or one a column, in the units of the inputs.
+
+    Notes
+    -----
+    Each column is wound around a circle, u = (cos(2 pi x/p), sin(2 pi x/p)), and an RBF taken
+    there: |u - u'|^2 = 4 sin^2(pi (x - x')/p). It is a Mercer kernel for any number of columns,
+    which the same formula with the distance |x - x'| inside the sine is not.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import Periodic
+    >>> Periodic(periodicity=3.0)(np.array([[0.0]]), np.array([[1.5], [3.0]]).copy()).round(4)
+    array([[0.1353, 1.    ]])
+    """
+
+    is_infinitely_divisible = True
+    length_scale: float | Floats
+    periodicity: float | Floats
+
+    def __init__(
+        self,
+        length_scale: ArrayLike | Parameter = 1.0,
+        periodicity: ArrayLike | Parameter = 1.0,
+    ) -> None:
+        self._set(
+            length_scale=positive("length_scale", length_scale),
+            periodicity=positive("periodicity", periodicity),
+        )
+
+    def _check_columns(self, d: int) -> None:
+        for name, p in self._parameters.items():
+            if p.is_vector and p.size != d:
+                raise ValueError(f"Periodic has {p.size} values of {name} for {d} columns")
+
+    def _bounds_from(self, widths: Floats, variance: float) -> Mapping[str, tuple[Any, Any]]:
+        return {"length_scale": (1e-2, 1e2), "periodicity": (1e-3 * widths, 1e2 * widths)}
+
+    # Tiles are seen from one of their points: far from 0, angles would have few digits.
+
+    def _angles(self, A: Floats) -> Floats:
+        return 2.0 * np.pi * A / self.periodicity
+
+    def _wind(self, A: Floats) -> Floats:
+        """Return (cos, sin) of the angles, shape (a, 2d)."""
+        angles = self._angles(A)
+        return np.hstack([np.cos(angles), np.sin(angles)])
+
+    def _circle(self, d: int) -> RBF:
+        scales = np.broadcast_to(self.length_scale, d)
+        return RBF(np.concatenate([scales, scales]))
+
+    def _block(self, A: Floats, B: Floats) -> Floats:
+        A, B = A - A[:1], B - A[:1]
+        return self._circle(A.shape[1])._block(self._wind(A), self._wind(B))
+
+    def _diag(self, A: Floats) -> Floats:
+        return np.ones(A.shape[0])
+
+    def _unwind(self, A: Floats, dU: Floats) -> Floats:
+        """Chain the derivative in (cos, sin) to that in the angle."""
+        d = A.shape[1]
+        angles = self._angles(A)
+        return dU[:, d:] * np.cos(angles) - dU[:, :d] * np.sin(angles)
+
+    def _block_pullback(self, A: Floats, B: Floats, G: Floats, inputs: bool) -> BlockGradient:
+        A, B = A - A[:1], B - A[:1]
+        d = A.shape[1]
+        part = self._circle(d)._block_pullback(self._wind(A), self._wind(B), G, inputs=True)
+        assert part.A is not None and part.B is not None
+        dangle_A, dangle_B = self._unwind(A, part.A), self._unwind(B, part.B)
+        # part.theta is in log l, the cosine and the sine sharing one length scale
+        dlog = part.theta[:d] + part.theta[d:]
+        length = _collect(dlog / self.length_scale, self._parameters["length_scale"])
+        dperiod = -np.sum(dangle_A * self._angles(A), axis=0)
+        dperiod -= np.sum(dangle_B * self._angles(B), axis=0)
+        period = _collect(dperiod / self.periodicity, self._parameters["periodicity"])
+        theta = self._own_gradient(length_scale=length, periodicity=period)
+        if not inputs:
+            return BlockGradient(theta, None, None, part.inner)
+        turn = 2.0 * np.pi / self.periodicity
+        return BlockGradient(theta, turn * dangle_A, turn * dangle_B, part.inner)
+
+    def _diag_pullback(self, A: Floats, g: Floats, inputs: bool) -> BlockGradient:
+        dA = np.zeros(A.shape) if inputs else None
+        return BlockGradient(np.zeros(self.theta.size), dA, None, float(np.sum(g)))
+
+
+def _collect(gradient: Floats, parameter: Parameter) -> ArrayLike:
+    """Sum a derivative over columns where one number serves them all."""
+    return gradient if parameter.is_vector else float(np.sum(gradient))

@@ -1,0 +1,277 @@
+"""Stationary kernels: one radial profile k(s) of the squared scaled distance each.
+
+s(x, x') = sum_k (x_k - x'_k)^2 / l_k^2, with one length scale or one a column. A profile gives
+k(s) and, pulled back, W = G k'(s); the derivatives in length scales and inputs are written once,
+here. Distances are sums of squared differences, never expanded into products, so coincident points
+are at distance 0 exactly and far-away origins cost no digits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import gamma, kv
+
+from mercer.kernels.base import BlockGradient, Kernel, contract
+from mercer.linalg import loops
+from mercer.params import Parameter, positive
+from mercer.registry import storable
+
+__all__ = ["RBF", "Exponential", "Matern", "RationalQuadratic", "Stationary", "length_bounds"]
+
+Floats = NDArray[np.float64]
+
+
+def length_bounds(widths: Floats) -> tuple[Floats, Floats]:
+    """Suggest an interval for each column's length scale, from that column's spread."""
+    return 1e-3 * widths, 1e3 * widths
+
+
+class Stationary(Kernel):
+    """Base of the kernels that depend on s alone. Subclasses give `_value` and `_pull`."""
+
+    length_scale: float | Floats
+
+    def _value(self, s: Floats) -> None:
+        """Overwrite the flat vector s by k(s)."""
+        raise NotImplementedError(f"{type(self).__name__} must define _value(s)")
+
+    def _pull(self, s: Floats, G: Floats) -> tuple[float, float, dict[str, float]]:
+        """Overwrite s by W = G k'(s); return sum(G k), sum(W s) and dL/d(other parameters)."""
+        raise NotImplementedError(f"{type(self).__name__} must define _pull(s, G)")
+
+    def _check_columns(self, d: int) -> None:
+        p = self._parameters["length_scale"]
+        if p.is_vector and p.size != d:
+            raise ValueError(
+                f"{type(self).__name__} has {p.size} length scales, but the inputs have {d} "
+                "columns; give one number, or one for each column"
+            )
+
+    def _bounds_from(self, widths: Floats, variance: float) -> Mapping[str, tuple[Any, Any]]:
+        return {"length_scale": length_bounds(widths)}
+
+    def _squared_distances(self, A: Floats, B: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return s (a, b), and the scaled inputs A (a, d) and B' (d, b)."""
+        # Seen from one of their number: far from 0, dividing would round away the differences.
+        origin = A[:1]
+        scaled = np.ascontiguousarray((A - origin) / self.length_scale)
+        scaled_t = np.ascontiguousarray(((B - origin) / self.length_scale).T)
+        s = np.empty((A.shape[0], B.shape[0]))
+        loops().squared_distances(scaled, scaled_t, s)
+        return s, scaled, scaled_t
+
+    def _block(self, A: Floats, B: Floats) -> Floats:
+        s, _, _ = self._squared_distances(A, B)
+        self._value(s.reshape(-1))
+        return s
+
+    def _diag(self, A: Floats) -> Floats:
+        return np.ones(A.shape[0])
+
+    def _block_pullback(self, A: Floats, B: Floats, G: Floats, inputs: bool) -> BlockGradient:
+        W, scaled, scaled_t = self._squared_distances(A, B)
+        inner, outer, others = self._pull(W.reshape(-1), G.reshape(-1))
+        p = self._parameters["length_scale"]
+        length: ArrayLike = 0.0
+        if p.is_free:
+            # ds/dl_k = -2 (x_k - x'_k)^2 / l_k^3; `outer` is the sum over all k
+            if p.is_vector:
+                sums = np.empty(p.size)
+                loops().pull_scales(scaled, scaled_t, W, sums)
+                length = -2.0 * sums / self.length_scale
+            else:
+                length = -2.0 * outer / self.length_scale
+        theta = self._own_gradient(length_scale=length, **others)
+        if not inputs:
+            return BlockGradient(theta, None, None, inner)
+        dA, dBt = np.empty(scaled.shape), np.empty(scaled_t.shape)
+        loops().pull_points(scaled, scaled_t, W, dA, dBt)
+        return BlockGradient(theta, dA / self.length_scale, dBt.T / self.length_scale, inner)
+
+    def _diag_pullback(self, A: Floats, g: Floats, inputs: bool) -> BlockGradient:
+        dA = np.zeros(A.shape) if inputs else None
+        return BlockGradient(np.zeros(self.theta.size), dA, None, float(np.sum(g)))
+
+
+@storable
+class RBF(Stationary):
+    """exp(-s/2): the squared-exponential or Gaussian kernel (BKM 39).
+
+    Parameters
+    ----------
+    length_scale : float, array of shape (d,) or Parameter, default 1.0
+        One length scale, or one a column (automatic relevance determination).
+
+    Notes
+    -----
+    Functions drawn from it are infinitely smooth. Where the data are rougher than that, prefer
+    `Matern`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import RBF
+    >>> RBF(length_scale=2.0)(np.array([[0.0], [2.0]])).round(4)
+    array([[1.    , 0.6065],
+           [0.6065, 1.    ]])
+    """
+
+    is_infinitely_divisible = True
+
+    def __init__(self, length_scale: ArrayLike | Parameter = 1.0) -> None:
+        self._set(length_scale=positive("length_scale", length_scale))
+
+    def _value(self, s: Floats) -> None:
+        loops().value_rbf(s)
+
+    def _pull(self, s: Floats, G: Floats) -> tuple[float, float, dict[str, float]]:
+        return (*loops().pull_rbf(s, G), {})
+
+
+@storable
+class Exponential(Stationary):
+    """exp(-r), r = sqrt(s): the papers' Laplacian kernel (BKM 42); `Matern` with nu = 1/2.
+
+    Parameters
+    ----------
+    length_scale : float, array of shape (d,) or Parameter, default 1.0
+        One length scale, or one a column.
+
+    Notes
+    -----
+    Functions drawn from it are continuous and nowhere smooth.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import Exponential
+    >>> Exponential(2.0)(np.array([[0.0]]), np.array([[2.0]])).round(4)
+    array([[0.3679]])
+    """
+
+    is_infinitely_divisible = True
+
+    def __init__(self, length_scale: ArrayLike | Parameter = 1.0) -> None:
+        self._set(length_scale=positive("length_scale", length_scale))
+
+    def _value(self, s: Floats) -> None:
+        loops().value_exponential(s)
+
+    def _pull(self, s: Floats, G: Floats) -> tuple[float, float, dict[str, float]]:
+        return (*loops().pull_exponential(s, G), {})
+
+
+@storable
+class Matern(Stationary):
+    """2^(1-nu)/Gamma(nu) z^nu K_nu(z) with z = sqrt(2 nu s); K_nu is the modified Bessel function.
+
+    Parameters
+    ----------
+    length_scale : float, array of shape (d,) or Parameter, default 1.0
+        One length scale, or one a column.
+    nu : float, default 1.5
+        Smoothness, not learned: draws are k times differentiable for nu > k. 1/2, 3/2 and 5/2 have
+        closed forms and are fast; any other value above 0 costs a Bessel function an entry.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import Matern
+    >>> Matern(2.0, nu=1.5)(np.array([[0.0]]), np.array([[2.0]])).round(4)
+    array([[0.4834]])
+    """
+
+    def __init__(self, length_scale: ArrayLike | Parameter = 1.0, nu: float = 1.5) -> None:
+        nu = float(nu)
+        if not (np.isfinite(nu) and nu > 0):
+            raise ValueError(f"nu must be a positive number, got {nu!r}; use RBF for infinity")
+        self.nu = nu
+        self._set(length_scale=positive("length_scale", length_scale))
+
+    def _options(self) -> dict[str, Any]:
+        return {"nu": self.nu}
+
+    def _value(self, s: Floats) -> None:
+        if self.nu == 0.5:
+            loops().value_exponential(s)
+        elif self.nu == 1.5:
+            loops().value_matern32(s)
+        elif self.nu == 2.5:
+            loops().value_matern52(s)
+        else:
+            s[:] = _bessel_value(s, self.nu)
+
+    def _pull(self, s: Floats, G: Floats) -> tuple[float, float, dict[str, float]]:
+        if self.nu == 0.5:
+            return (*loops().pull_exponential(s, G), {})
+        if self.nu == 1.5:
+            return (*loops().pull_matern32(s, G), {})
+        if self.nu == 2.5:
+            return (*loops().pull_matern52(s, G), {})
+        W = G * _bessel_slope(s, self.nu)
+        inner, outer = contract(G, _bessel_value(s, self.nu)), contract(W, s)
+        s[:] = W
+        return inner, outer, {}
+
+
+def _bessel_value(s: Floats, nu: float) -> Floats:
+    z = np.sqrt(2.0 * nu * s)
+    with np.errstate(all="ignore"):
+        k = 2.0 ** (1.0 - nu) / gamma(nu) * z**nu * kv(nu, z)
+    # 0 * infinity at 0, where the kernel is 1; 0 * something beyond the range of kv, where it is 0
+    return np.where(z < 1e-12, 1.0, np.nan_to_num(k, nan=0.0, posinf=1.0))
+
+
+def _bessel_slope(s: Floats, nu: float) -> Floats:
+    """dk/ds = -c nu z^(nu-1) K_(nu-1)(z), from d[z^nu K_nu]/dz = -z^nu K_(nu-1)."""
+    z = np.sqrt(2.0 * nu * s)
+    with np.errstate(all="ignore"):
+        slope = -(2.0 ** (1.0 - nu)) / gamma(nu) * nu * z ** (nu - 1.0) * kv(nu - 1.0, z)
+    # for nu <= 1 infinite at 0, where everything it multiplies vanishes: 0 is the limit
+    at_zero = -0.5 * nu / (nu - 1.0) if nu > 1.0 else 0.0
+    return np.where(z < 1e-12, at_zero, np.nan_to_num(slope, nan=0.0, neginf=0.0))
+
+
+@storable
+class RationalQuadratic(Stationary):
+    """(1 + s/(2 alpha))^-alpha: RBF kernels of many length scales, mixed.
+
+    Parameters
+    ----------
+    length_scale : float, array of shape (d,) or Parameter, default 1.0
+        One length scale, or one a column.
+    alpha : float or Parameter, default 1.0
+        How narrow the mixture of scales is; RBF as it grows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer.kernels import RationalQuadratic
+    >>> RationalQuadratic(1.0, alpha=2.0)(np.array([[0.0]]), np.array([[2.0]]))
+    array([[0.25]])
+    """
+
+    is_infinitely_divisible = True
+    alpha: float
+
+    def __init__(
+        self, length_scale: ArrayLike | Parameter = 1.0, alpha: float | Parameter = 1.0
+    ) -> None:
+        self._set(
+            length_scale=positive("length_scale", length_scale),
+            alpha=positive("alpha", alpha, vector=False),
+        )
+
+    def _bounds_from(self, widths: Floats, variance: float) -> Mapping[str, tuple[Any, Any]]:
+        return {"length_scale": length_bounds(widths), "alpha": (1e-2, 1e3)}
+
+    def _value(self, s: Floats) -> None:
+        loops().value_rational(s, self.alpha)
+
+    def _pull(self, s: Floats, G: Floats) -> tuple[float, float, dict[str, float]]:
+        inner, outer, shape = loops().pull_rational(s, G, self.alpha)
+        return inner, outer, {"alpha": shape}

@@ -1,0 +1,178 @@
+"""What every likelihood offers, with quadrature wherever there is no closed form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mercer.likelihoods.quantiles import bracket, root
+from mercer.linalg.quadrature import expectation, smoothed
+from mercer.params import Parametrised
+
+__all__ = ["Likelihood"]
+
+Floats = NDArray[np.float64]
+
+
+class Likelihood(Parametrised):
+    """The density p(y | f) of an observation given the latent value, one number each.
+
+    A subclass gives `log_density` and, as far as it can, `derivatives`, `fisher`,
+    `conditional_mean`, `conditional_var`, `conditional_cdf`, `sample` and `knots`. All else
+    follows by quadrature; a closed form overrides it. Arguments are arrays of any shape that
+    broadcast against each other, and the results have their common shape.
+
+    `mean` and `var` are always those of a Gaussian over f. The integrals over it are good to
+    1e-8 (see :mod:`mercer.linalg.quadrature`) and cost a few hundred evaluations of p a row.
+    """
+
+    # ------------------------------------------------------------------ what a subclass gives
+
+    def log_density(self, y: ArrayLike, f: ArrayLike) -> Floats:
+        """Return log p(y | f)."""
+        raise self._lacking("log_density")
+
+    def derivatives(self, y: ArrayLike, f: ArrayLike) -> tuple[Floats, Floats, Floats]:
+        """Return the first three derivatives of log p(y | f) in f."""
+        raise self._lacking("derivatives")
+
+    def fisher(self, f: ArrayLike) -> Floats:
+        """Return the Fisher information, -E[d^2 log p(y | f) / df^2] over y given f."""
+        raise self._lacking("fisher")
+
+    def conditional_mean(self, f: ArrayLike) -> Floats:
+        """Return E[y | f]."""
+        raise self._lacking("conditional_mean")
+
+    def conditional_var(self, f: ArrayLike) -> Floats:
+        """Return Var[y | f]."""
+        raise self._lacking("conditional_var")
+
+    def conditional_cdf(self, y: ArrayLike, f: ArrayLike) -> Floats:
+        """Return P(Y <= y | f)."""
+        raise self._lacking("conditional_cdf")
+
+    def sample(self, f: ArrayLike, rng: np.random.Generator) -> Floats:
+        """Draw one y for each f."""
+        raise self._lacking("sample")
+
+    def knots(self, y: Floats) -> Floats | None:
+        """Return values of f, shape (len(y), j), that quadrature should know of, or None.
+
+        Kinks and jumps of log p(y | f) in f are named for speed; peaks must be named if log p is
+        not concave in f, since a narrow one far from the mean is not found otherwise.
+        """
+        return None
+
+    def missing(self, *methods: str) -> list[str]:
+        """Return those of the named methods that this class does not give.
+
+        An engine that needs derivatives, say, refuses a likelihood by this list.
+        """
+        return [m for m in methods if getattr(type(self), m) is getattr(Likelihood, m)]
+
+    def _lacking(self, method: str) -> NotImplementedError:
+        return NotImplementedError(
+            f"{type(self).__name__} has no {method}: a likelihood that is to be used so must "
+            "define it"
+        )
+
+    # --------------------------------------------------------------- what follows by quadrature
+
+    def smoothed(
+        self, y: ArrayLike, mean: ArrayLike, var: ArrayLike
+    ) -> tuple[Floats, Floats, Floats]:
+        """Return log Z, d log Z/d mean and d^2 log Z/d mean^2 with Z = E[p(y | f)].
+
+        The derivatives are q and r of (SOGP 2.7). A variance of 0 gives log p and its own
+        derivatives, NaN if the class has none.
+        """
+        (y_, m, v), shape = _rows(y=y, mean=mean, var=var)
+        out = np.full((3, m.size), np.nan)
+        some = v > 0
+        ys = y_[some]
+
+        def log_density(row: NDArray[np.intp], f: Floats) -> Floats:
+            return self.log_density(ys[row], f)
+
+        out[:, some] = smoothed(log_density, m[some], v[some], self.knots(ys))
+        none = ~some
+        if none.any():
+            out[0, none] = self.log_density(y_[none], m[none])
+            if not self.missing("derivatives"):
+                out[1:, none] = self.derivatives(y_[none], m[none])[:2]
+        log_z, first, second = out.reshape(3, *shape)
+        return log_z, first, second
+
+    def log_predictive(self, y: ArrayLike, mean: ArrayLike, var: ArrayLike) -> Floats:
+        """Return the log density of a new observation, log E[p(y | f)]."""
+        return self.smoothed(y, mean, var)[0]
+
+    def predictive_mean(self, mean: ArrayLike, var: ArrayLike) -> Floats:
+        """Return the mean of a new observation."""
+        (m, v), shape = _rows(mean=mean, var=var)
+        return expectation(lambda _, f: self.conditional_mean(f), m, v).reshape(shape)
+
+    def predictive_var(self, mean: ArrayLike, var: ArrayLike) -> Floats:
+        """Return the variance of a new observation, E[Var[y | f]] + Var[E[y | f]]."""
+        (m, v), shape = _rows(mean=mean, var=var)
+        centre = self.predictive_mean(m, v)
+        within = expectation(lambda _, f: self.conditional_var(f), m, v)
+        between = expectation(lambda i, f: (self.conditional_mean(f) - centre[i]) ** 2, m, v)
+        return (within + between).reshape(shape)
+
+    def predictive_cdf(self, y: ArrayLike, mean: ArrayLike, var: ArrayLike) -> Floats:
+        """Return the probability that a new observation is at most y."""
+        (y_, m, v), shape = _rows(y=y, mean=mean, var=var)
+        knots = self.knots(y_)
+        return expectation(lambda i, f: self.conditional_cdf(y_[i], f), m, v, knots).reshape(shape)
+
+    def quantile(self, mean: ArrayLike, var: ArrayLike, level: ArrayLike) -> Floats:
+        """Return the value that a new observation falls below with probability `level`.
+
+        Found on the predictive distribution function, to 1e-10 of its size.
+        """
+        (m, v, p), shape = _rows(mean=mean, var=var, level=level)
+        check_level(p)
+
+        def excess(row: NDArray[np.intp], y: Floats) -> Floats:
+            return self.predictive_cdf(y, m[row], v[row]) - p[row]
+
+        low, high = bracket(excess, m, np.where(v > 0, np.sqrt(v), 1.0))
+        return root(excess, low, high, tolerance=1e-10).reshape(shape)
+
+
+def check_level(level: Floats) -> None:
+    """Refuse probabilities that have no quantile."""
+    if not np.all((level > 0) & (level < 1)):
+        raise ValueError(f"level must be between 0 and 1, both excluded, got {_brief(level)}")
+
+
+def broadcast(**arguments: ArrayLike) -> list[Floats]:
+    """Return float arrays of one common shape; check a `mean` and a `var` for their domains."""
+    try:
+        arrays = [np.asarray(a, dtype=float) for a in arguments.values()]
+        out = [np.array(a) for a in np.broadcast_arrays(*arrays)]
+    except (TypeError, ValueError):
+        shapes = {name: np.shape(a) for name, a in arguments.items()}
+        raise ValueError(
+            f"{list(arguments)} must be numbers of shapes that fit, got {shapes}"
+        ) from None
+    for name, array in zip(arguments, out, strict=True):
+        wrong = ~np.isfinite(array) | ((array < 0) if name == "var" else False)
+        if np.any(wrong):
+            kind = "finite and not negative" if name == "var" else "finite"
+            raise ValueError(f"{name} must be {kind}, got {_brief(array[wrong])}")
+    return out
+
+
+def _rows(**arguments: ArrayLike) -> tuple[list[Floats], tuple[int, ...]]:
+    """Return `broadcast` arrays made flat, and their shape."""
+    arrays = broadcast(**arguments)
+    return [a.ravel() for a in arrays], arrays[0].shape
+
+
+def _brief(array: Any) -> str:
+    return np.array2string(np.asarray(array), threshold=6, edgeitems=3)

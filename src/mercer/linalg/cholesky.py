@@ -1,0 +1,118 @@
+"""Cholesky factorisation in place, with jitter that is reported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
+
+from mercer.errors import NotPositiveDefiniteError
+
+__all__ = ["JITTERS", "Factorisation", "cholesky", "inverse_lower", "solve_with"]
+
+Floats = NDArray[np.float64]
+
+#: What a failed factorisation is tried again with, in units of the mean of the diagonal.
+JITTERS = (0.0, 1e-10, 1e-8, 1e-6)
+
+
+class Factorisation(NamedTuple):
+    """A lower Cholesky factor and what had to be added to the diagonal to get it.
+
+    The strict upper triangle of `L` is not part of the factor and holds anything.
+    """
+
+    L: Floats
+    jitter: float
+
+    def log_determinant(self) -> float:
+        """Return ln det of the factorised matrix."""
+        return 2.0 * float(np.sum(np.log(np.diagonal(self.L))))
+
+
+def _factorise(Q: Floats) -> bool:
+    """Factorise the lower triangle in place; False if a pivot was not positive."""
+    if Q.size == 0:
+        return True
+    _, info = dpotrf(Q, lower=1, clean=0, overwrite_a=1)
+    return bool(info == 0) and bool(np.isfinite(Q[-1, -1]))
+
+
+def cholesky(
+    Q: Floats, jitter: float | None = None, rebuild: Callable[[], object] | None = None
+) -> Factorisation:
+    """Factorise a symmetric matrix in place.
+
+    Parameters
+    ----------
+    Q : ndarray of shape (n, n), Fortran order
+        Its lower triangle is read and **overwritten by the factor**.
+    jitter : float, optional
+        A value, absolute, to add to the diagonal at once and instead of the ladder; this is how a
+        fit keeps to the jitter it has decided on. Without it the factorisation is tried with 0,
+        and where that fails with 1e-10, 1e-8 and 1e-6 times the mean of the diagonal.
+    rebuild : function, optional
+        Called after a failed attempt to fill the lower triangle of Q again. Without it the strict
+        upper triangle, which the factorisation leaves alone, must hold the same matrix.
+
+    Raises
+    ------
+    NotPositiveDefiniteError
+        When every attempt failed. The matrix is lost then.
+    """
+    if not Q.flags.f_contiguous:
+        raise ValueError("cholesky works in place on a matrix in Fortran order")
+    diagonal = np.diagonal(Q).copy()
+    mean = float(np.mean(diagonal)) if diagonal.size else 1.0
+    if not np.isfinite(mean) or mean <= 0:
+        raise NotPositiveDefiniteError(
+            f"the matrix has a diagonal with mean {mean}, which no covariance has"
+        )
+    attempts = [j * mean for j in JITTERS] if jitter is None else [jitter]
+    for attempt, value in enumerate(attempts):
+        if attempt:
+            if rebuild is None:
+                _copy_lower_to_upper(Q.T)
+            else:
+                rebuild()
+        np.fill_diagonal(Q, diagonal + value)
+        if _factorise(Q):
+            return Factorisation(Q, value)
+    raise NotPositiveDefiniteError(
+        f"the matrix is not positive definite, even with {attempts[-1]:.3g} added to its diagonal"
+    )
+
+
+_BLOCK = 256
+
+
+def _copy_lower_to_upper(Q: Floats) -> None:
+    for i in range(0, Q.shape[0], _BLOCK):
+        for j in range(0, i, _BLOCK):
+            Q[j : j + _BLOCK, i : i + _BLOCK] = Q[i : i + _BLOCK, j : j + _BLOCK].T
+        square = Q[i : i + _BLOCK, i : i + _BLOCK]
+        lower = np.tril_indices(square.shape[0], -1)
+        square.T[lower] = square[lower]
+
+
+def solve_with(L: Floats, B: Floats) -> Floats:
+    """Return (L L')^-1 B for a lower factor in Fortran order."""
+    if L.size == 0 or B.size == 0:
+        return np.zeros(B.shape, order="F")
+    out, info = dpotrs(L, B, lower=1)
+    if info:
+        raise ValueError(f"potrs refused its argument {-info}")
+    return np.asarray(out)
+
+
+def inverse_lower(L: Floats) -> Floats:
+    """Overwrite a lower factor by the lower triangle of (L L')^-1 and return it."""
+    if L.size == 0:
+        return L
+    out, info = dpotri(L, lower=1, overwrite_c=1)
+    if info:
+        raise NotPositiveDefiniteError("the factor has a zero on its diagonal")
+    return np.asarray(out)

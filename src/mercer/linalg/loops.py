@@ -1,0 +1,37 @@
+"""The choice between the compiled loops and their NumPy twins, made once, at first use.
+
+Importing Numba costs more than importing scikit-learn, so nothing imports it before a kernel is
+evaluated.
+"""
+
+from __future__ import annotations
+
+import warnings
+from functools import cache
+from types import ModuleType
+
+from mercer.errors import FallbackWarning
+
+__all__ = ["loops"]
+
+
+@cache
+def loops() -> ModuleType:
+    """Return the module that holds the loops: compiled where Numba works, NumPy elsewhere."""
+    try:
+        from numba import config
+
+        if config.DISABLE_JIT:
+            raise ImportError("NUMBA_DISABLE_JIT is set")
+        from mercer.linalg import _compiled
+    except ImportError as error:
+        warnings.warn(
+            f"the compiled loops cannot be used ({error}); NumPy runs instead, several times "
+            "slower. Install Numba to have them.",
+            FallbackWarning,
+            stacklevel=2,
+        )
+        from mercer.linalg import _twins
+
+        return _twins
+    return _compiled

@@ -1,0 +1,9 @@
+"""Mean functions of the process: what it returns to where there are no data."""
+
+from mercer.means.base import Mean
+from mercer.means.function import Function
+from mercer.means.linear import Constant, Linear
+from mercer.means.spec import from_spec
+from mercer.means.zero import Zero
+
+__all__ = ["Constant", "Function", "Linear", "Mean", "Zero", "from_spec"]

@@ -1,0 +1,20 @@
+"""Posteriors: predicting, sampling, pruning and saving, written once."""
+
+from mercer.posterior.basis import Basis
+from mercer.posterior.factors import Dense, Factor, InverseTriangular
+from mercer.posterior.posterior import Posterior, prior
+from mercer.posterior.predictive import InputGradients, Predictive
+from mercer.posterior.storage import load, save
+
+__all__ = [
+    "Basis",
+    "Dense",
+    "Factor",
+    "InputGradients",
+    "InverseTriangular",
+    "Posterior",
+    "Predictive",
+    "load",
+    "prior",
+    "save",
+]

@@ -1,0 +1,71 @@
+"""The basis that a posterior is expanded in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.kernels import Kernel
+from mercer.means import Mean
+from mercer.posterior.factors import frozen
+from mercer.registry import storable
+
+__all__ = ["Basis"]
+
+Floats = NDArray[np.float64]
+
+
+@storable
+class Basis:
+    """phi(x) = [k(x, b_1), ..., k(x, b_m), h_1(x), ..., h_r(x)].
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Its sections at the points are the first m functions.
+    points : array of shape (m, d), or what the kernel takes; None for m = 0
+        The basis vectors b_i.
+    features : Mean, optional
+        Its regressors are the r explicit functions; none without it.
+    """
+
+    def __init__(self, kernel: Kernel, points: Any = None, features: Mean | None = None) -> None:
+        self.kernel = kernel
+        empty = points is None or len(points) == 0
+        self.points = frozen(np.empty((0, 0)) if empty else np.array(kernel.inputs(points)))
+        self.features = features
+
+    @property
+    def n_points(self) -> int:
+        """The number m of kernel sections."""
+        return len(self.points)
+
+    @property
+    def n_features(self) -> int | None:
+        """The number r of explicit functions; None where no point is there to tell it from."""
+        if self.features is None:
+            return 0
+        return self.features.features(self.points[:1]).shape[1] if self.n_points else None
+
+    def phi(self, X: Any) -> Floats:
+        """Return phi at the rows of X, shape (n, m + r), C order, fresh memory."""
+        K = self.kernel(X, self.points) if self.n_points else np.empty((len(X), 0))
+        if self.features is None:
+            return K
+        return np.concatenate([K, self.features.features(X)], axis=1)
+
+    def take(self, kept: NDArray[np.intp]) -> Basis:
+        """Return the basis with only these of the points (and all explicit functions)."""
+        return Basis(self.kernel, self.points[kept], self.features)
+
+    def to_state(self) -> dict[str, Any]:
+        """Return the constructor's arguments."""
+        points = self.points if self.n_points else None
+        return {"kernel": self.kernel, "points": points, "features": self.features}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Basis:
+        """Rebuild from `to_state`."""
+        return cls(**state)

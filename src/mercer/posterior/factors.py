@@ -1,0 +1,243 @@
+"""The factors A and B of a posterior covariance: linear maps of the basis vector phi.
+
+A factor is applied to many points at once. Points are rows of a C-ordered array Phi (n, m + r);
+seen transposed that array is (m + r, n) in Fortran order, which is what the BLAS solves in place,
+so that nothing is copied on the way.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg.lapack import dtpttr, dtrttp
+
+from mercer.linalg import inverse_lower, solve_lower
+from mercer.registry import storable
+
+__all__ = ["Dense", "Factor", "FactorSet", "InverseTriangular", "frozen", "symmetric"]
+
+Floats = NDArray[np.float64]
+
+
+class Factor(ABC):
+    """A matrix that is multiplied by phi(x), whatever form it is kept in."""
+
+    #: How many leading entries of phi it reads.
+    n_columns: int
+    #: How many numbers it makes of them.
+    n_rows: int
+
+    @abstractmethod
+    def apply(self, Phi: Floats, *, overwrite: bool = False) -> Floats:
+        """Return the images of the rows of Phi (n, at least n_columns) as columns (n_rows, n).
+
+        With `overwrite`, Phi may be used as the result's memory.
+        """
+
+    @abstractmethod
+    def pull(self, V: Floats, *, overwrite: bool = False) -> Floats:
+        """Return the transposed factor times V (n_rows, n), of shape (n_columns, n)."""
+
+    @abstractmethod
+    def gram(self) -> Floats:
+        """Return the transposed factor times the factor, (n_columns, n_columns)."""
+
+    @property
+    @abstractmethod
+    def nbytes(self) -> int:
+        """How much memory it takes."""
+
+    @abstractmethod
+    def to_state(self) -> dict[str, Any]:
+        """Return what `from_state` needs."""
+
+
+@storable
+class InverseTriangular(Factor):
+    """phi -> L^-1 phi[:m] with L lower triangular.
+
+    Parameters
+    ----------
+    L : ndarray of shape (m, m), Fortran order
+        Kept, not copied. Only the lower triangle is ever read.
+    m : int, optional
+        The order of L, for those who wish to say it.
+    """
+
+    def __init__(self, L: ArrayLike, m: int | None = None) -> None:
+        matrix = np.asarray(L, dtype=float)
+        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+            raise ValueError(f"L must be a square matrix, got shape {matrix.shape}")
+        if m is not None and m != matrix.shape[0]:
+            raise ValueError(f"L must be of order m={m}, got shape {matrix.shape}")
+        if not (np.all(np.isfinite(np.diagonal(matrix))) and np.all(np.diagonal(matrix) != 0)):
+            raise ValueError("the diagonal of L must be finite and not 0")
+        self.L = frozen(np.asfortranarray(matrix))
+        self.n_columns = self.n_rows = matrix.shape[0]
+
+    def apply(self, Phi: Floats, *, overwrite: bool = False) -> Floats:
+        """Return L^-1 Phi', in Phi's memory if `overwrite` and it has no other columns."""
+        kernel_part = Phi.T[: self.n_columns]
+        if not kernel_part.flags.f_contiguous:
+            kernel_part, overwrite = np.array(kernel_part, order="F"), True
+        return solve_lower(self.L, kernel_part, overwrite=overwrite)
+
+    def pull(self, V: Floats, *, overwrite: bool = False) -> Floats:
+        """Return L^-T V."""
+        return solve_lower(self.L, V, transpose=True, overwrite=overwrite)
+
+    def gram(self) -> Floats:
+        """Return (L L')^-1."""
+        return symmetric(inverse_lower(np.array(self.L, order="F")))
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory it takes."""
+        return self.L.nbytes
+
+    def to_state(self) -> dict[str, Any]:
+        """Return the lower triangle, packed: the other one holds anything."""
+        packed = dtrttp(self.L, uplo="L")[0] if self.n_rows else np.empty(0)
+        return {"order": self.n_rows, "packed": packed}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> InverseTriangular:
+        """Rebuild from `to_state`."""
+        order, packed = int(state["order"]), np.asarray(state["packed"], dtype=float)
+        if order < 0 or packed.shape != (order * (order + 1) // 2,):
+            raise ValueError(f"a triangle of order {order} is not of shape {packed.shape}")
+        return cls(dtpttr(order, packed, uplo="L")[0] if order else np.empty((0, 0)))
+
+
+@storable
+class Dense(Factor):
+    """phi -> M phi.
+
+    Parameters
+    ----------
+    M : array of shape (n_rows, m + r)
+        Kept, not copied.
+    """
+
+    def __init__(self, M: ArrayLike) -> None:
+        matrix = np.asarray(M, dtype=float)
+        if matrix.ndim != 2:
+            raise ValueError(f"M must be a matrix, got shape {matrix.shape}")
+        if not np.all(np.isfinite(matrix)):
+            raise ValueError("M must be finite, got NaN or infinity in it")
+        self.M = frozen(matrix)
+        self.n_rows, self.n_columns = matrix.shape
+
+    def apply(self, Phi: Floats, *, overwrite: bool = False) -> Floats:
+        """Return M Phi'; `overwrite` saves nothing here."""
+        return np.asarray((Phi[:, : self.n_columns] @ self.M.T).T)
+
+    def pull(self, V: Floats, *, overwrite: bool = False) -> Floats:
+        """Return M' V; `overwrite` saves nothing here."""
+        return np.asarray((V.T @ self.M).T)
+
+    def gram(self) -> Floats:
+        """Return M'M."""
+        return np.asarray(self.M.T @ self.M)
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory it takes."""
+        return self.M.nbytes
+
+    def to_state(self) -> dict[str, Any]:
+        """Return the matrix."""
+        return {"M": self.M}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Dense:
+        """Rebuild from `to_state`."""
+        return cls(**state)
+
+
+class FactorSet:
+    """What A or B is: one factor that all outputs share (c = 1), or one for each (c = P).
+
+    Parameters
+    ----------
+    name : str
+        What to call it in errors.
+    given : Factor, sequence of c factors, or None
+        None stands for 0.
+    c : int
+        How many there must be.
+    width : int
+        The length m + r of phi.
+    """
+
+    def __init__(
+        self, name: str, given: Factor | Sequence[Factor] | None, c: int, width: int
+    ) -> None:
+        self.c = c
+        self.factors = () if given is None else (given,) if isinstance(given, Factor) else given
+        if given is None:
+            return
+        if not all(isinstance(F, Factor) for F in self.factors):
+            raise ValueError(f"{name} must be a Factor, a sequence of factors or None")
+        sizes = [(F.n_rows, F.n_columns) for F in self.factors]
+        if len(sizes) != c or len({s[0] for s in sizes}) > 1 or max(s[1] for s in sizes) > width:
+            raise ValueError(
+                f"{name} must have {c} factor(s) of equally many rows and at most {width} columns, "
+                f"got (rows, columns) {sizes}"
+            )
+
+    def norms(self, Phi: Floats, *, overwrite: bool = False) -> Floats:
+        """Return |F_p phi|^2 for the rows phi of Phi, shape (n, c)."""
+        out = np.zeros((len(Phi), self.c))
+        for p, F in enumerate(self.factors):
+            U = F.apply(Phi, overwrite=overwrite and p == self.c - 1).T
+            np.einsum("ij,ij->i", U, U, out=out[:, p])
+        return out
+
+    def products(self, Phi: Floats) -> Floats:
+        """Return <F_p phi_i, F_q phi_j> for the rows phi of Phi, shape (n, c, n, c)."""
+        n = len(Phi)
+        images = [F.apply(Phi) for F in self.factors]
+        if len(images) == 1:
+            return np.asarray(images[0].T @ images[0]).reshape(n, 1, n, 1)
+        out = np.zeros((n, self.c, n, self.c))
+        for p, U in enumerate(images):
+            for q, V in enumerate(images):
+                out[:, p, :, q] = U.T @ V
+        return out
+
+    def half_gradient(self, Phi: Floats, p: int) -> Floats:
+        """Return F_p'F_p phi for the rows phi of Phi: half the gradient of |F_p phi|^2."""
+        out = np.zeros_like(Phi)
+        if self.factors:
+            F = self.factors[p]
+            out[:, : F.n_columns] = F.pull(F.apply(Phi), overwrite=True).T
+        return out
+
+    @property
+    def n_rows(self) -> int:
+        """How many numbers a factor makes of phi."""
+        return max((F.n_rows for F in self.factors), default=0)
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory the factors take."""
+        return sum(F.nbytes for F in self.factors)
+
+
+def frozen(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a view that cannot be written to, and leave the caller's array as it is."""
+    view = array.view()
+    view.setflags(write=False)
+    return view
+
+
+def symmetric(lower: Floats) -> Floats:
+    """Return the whole matrix of which the lower triangle is given."""
+    out = np.tril(lower)
+    out += np.tril(lower, -1).T
+    return out

@@ -1,0 +1,77 @@
+"""What every fitted model can do, whatever it is made of."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.posterior.storage import save
+
+__all__ = ["InputGradients", "Predictive"]
+
+Floats = NDArray[np.float64]
+
+
+class InputGradients(NamedTuple):
+    """Derivatives of the mean and the variance in the inputs, each of shape (n, d, P)."""
+
+    mean: Floats
+    var: Floats
+
+
+class Predictive(ABC):
+    """A distribution over functions with P outputs, of which any finite part can be asked for.
+
+    `Posterior` is the richer kind, which can also be pruned and continued. Committees, and
+    approximations that need the training rows to predict, have only what is listed here.
+    """
+
+    @property
+    @abstractmethod
+    def n_outputs(self) -> int:
+        """The number P of outputs."""
+
+    @abstractmethod
+    def mean(self, X: Any) -> Floats:
+        """Return the mean at the rows of X, shape (n, P)."""
+
+    @abstractmethod
+    def var(self, X: Any) -> Floats:
+        """Return the variance at the rows of X, shape (n, P), never negative."""
+
+    @abstractmethod
+    def cov(self, X: Any) -> Floats:
+        """Return the joint covariance at the rows of X.
+
+        Its shape is (n, n, P) for independent outputs and (n, P, n, P) for coupled ones.
+        """
+
+    @abstractmethod
+    def sample(
+        self, X: Any, n_samples: int = 1, rng: np.random.Generator | int | None = None
+    ) -> Floats:
+        """Return joint draws at the rows of X, shape (n, n_samples, P)."""
+
+    @abstractmethod
+    def gradients(self, X: Any) -> InputGradients:
+        """Return the derivatives of mean and variance in the inputs, each (n, d, P)."""
+
+    @abstractmethod
+    def to_state(self) -> dict[str, Any]:
+        """Return what `from_state` rebuilds the object from."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """Return a few lines of text on what this is made of."""
+
+    def mean_and_var(self, X: Any) -> tuple[Floats, Floats]:
+        """Return `mean(X)` and `var(X)`, which may share work."""
+        return self.mean(X), self.var(X)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write to one file, to be read by `load`."""
+        save(self, path)

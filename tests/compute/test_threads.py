@@ -1,0 +1,153 @@
+"""Tiles on threads: order, exceptions, nesting, many callers, forks."""
+
+from __future__ import annotations
+
+import multiprocessing
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from mercer.compute import blas_for, map_tiles, thread_count, threads
+from mercer.kernels import RBF, Linear
+
+
+def blas_threads():
+    return [lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"]
+
+
+def test_results_stand_in_the_order_of_the_tiles():
+    def slow_first(i):
+        time.sleep(0.002 * (20 - i) / 20)
+        return i * i
+
+    assert map_tiles(slow_first, range(20)) == [i * i for i in range(20)]
+    assert map_tiles(slow_first, []) == []
+    assert map_tiles(slow_first, [3]) == [9]
+
+
+@pytest.mark.parametrize("bad", [0, 5, 19])
+def test_an_exception_reaches_the_caller_and_stops_the_rest(bad):
+    done = []
+
+    def work(i):
+        if i == bad:
+            raise RuntimeError(f"tile {i}")
+        done.append(i)
+        time.sleep(0.001)
+
+    with pytest.raises(RuntimeError, match=f"tile {bad}"):
+        map_tiles(work, range(20))
+    assert bad not in done
+    # the pool is as good as before
+    assert map_tiles(lambda i: i, range(20)) == list(range(20))
+
+
+def test_an_interrupt_is_passed_on():
+    def work(i):
+        if threading.current_thread() is threading.main_thread():
+            raise KeyboardInterrupt
+        time.sleep(0.001)
+
+    with pytest.raises(KeyboardInterrupt):
+        map_tiles(work, range(8))
+    assert map_tiles(lambda i: i, range(8)) == list(range(8))
+
+
+def test_nested_calls():
+    def outer(i):
+        return sum(map_tiles(lambda j: sum(map_tiles(lambda k: i * j * k, range(5))), range(5)))
+
+    assert map_tiles(outer, range(12)) == [i * 10 * 10 for i in range(12)]
+
+
+def test_many_callers_at_once():
+    expected = [RBF(0.5 + i)(np.linspace(0.0, 1.0, 30)[:, None]) for i in range(8)]
+
+    def call(i):
+        total = [map_tiles(lambda j: i * j, range(50)) for _ in range(5)][-1]
+        return total, RBF(0.5 + i)(np.linspace(0.0, 1.0, 30)[:, None])
+
+    before = blas_threads()
+    with ThreadPoolExecutor(8) as pool:
+        for i, (numbers, K) in enumerate(pool.map(call, range(8))):
+            assert numbers == [i * j for j in range(50)]
+            np.testing.assert_array_equal(K, expected[i])
+    assert blas_threads() == before
+
+
+def test_the_blas_has_one_thread_while_tiles_run_and_its_own_afterwards():
+    with threadpool_limits(2, user_api="blas"):
+        before = blas_threads()
+        if max(before) < 2 or threads._cores() < 2:
+            pytest.skip("one core")
+        assert thread_count() == 2
+        seen = map_tiles(lambda i: (blas_threads(), thread_count()), range(8))
+        assert all(max(blas) == 1 and count == 2 for blas, count in seen)
+        assert blas_threads() == before
+        with pytest.raises(RuntimeError):
+            map_tiles(lambda i: (_ for _ in ()).throw(RuntimeError("x")), range(8))
+        assert blas_threads() == before
+        with blas_for(10):
+            assert max(blas_threads()) == 1
+            with blas_for(10_000):
+                assert max(blas_threads()) == 1
+        with blas_for(10_000):
+            assert blas_threads() == before
+        assert blas_threads() == before
+
+
+def test_the_limit_of_the_blas_is_mercers():
+    with threadpool_limits(1, user_api="blas"):
+        assert thread_count() == 1
+        workers = set(map_tiles(lambda i: threading.get_ident(), range(20)))
+        assert workers == {threading.get_ident()}
+
+
+def test_kernels_hold_the_blas_too():
+    """Products of tiles are far too small for its threads."""
+    seen = []
+
+    class Watched(Linear):
+        def _block(self, A, B):
+            seen.append(max(blas_threads()))
+            return super()._block(A, B)
+
+    with threadpool_limits(2, user_api="blas"):
+        Watched()(np.ones((3, 2)))
+    assert seen == [1]
+
+
+def _child(connection):
+    X = np.random.default_rng(0).normal(size=(700, 2))
+    k = 2.0 * RBF(0.7) + Linear(0.3)
+    K = k(X)
+    gradient = k.pullback(X, None, np.ones((700, 700)), inputs=False).theta
+    connection.send((float(K.sum()), gradient, map_tiles(lambda i: i, range(20))))
+    connection.close()
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="no fork here")
+@pytest.mark.parametrize("busy", [False, True])
+def test_a_forked_child_computes(busy):
+    X = np.random.default_rng(0).normal(size=(700, 2))
+    expected = float((2.0 * RBF(0.7) + Linear(0.3))(X).sum())  # starts the pool
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+    child = context.Process(target=_child, args=(sender,))
+    if busy:  # forked while tiles run, and the BLAS is held
+        map_tiles(lambda i: child.start() if i == 0 else time.sleep(0.002), range(8))
+    else:
+        child.start()
+    try:
+        assert receiver.poll(20.0), "the child hangs"
+        total, gradient, numbers = receiver.recv()
+    finally:
+        child.join(1.0)
+        child.kill()
+    assert total == expected and numbers == list(range(20)) and gradient.shape == (3,)
+    assert map_tiles(lambda i: i, range(20)) == list(range(20))

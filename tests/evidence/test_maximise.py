@@ -1,0 +1,149 @@
+"""The search for hyperparameters: optimum, restarts, history, interruption, diagnostics."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mercer import means
+from mercer.errors import BoundWarning
+from mercer.evidence import Data, Objective, hessian, maximise, standard_errors, warn_at_bounds
+from mercer.kernels import RBF
+from mercer.likelihoods import Gaussian
+from mercer.params import LogNormal, Parameter
+
+
+class Quadratic:
+    """-(t - c)' M (t - c)/2, for which everything is known."""
+
+    def __init__(self, centre, M):
+        self.centre, self.M = np.asarray(centre), np.asarray(M)
+        self.theta = np.zeros(len(centre))
+        self.bounds = np.tile([-10.0, 10.0], (len(centre), 1))
+        self.parameter_names = [f"length_scale[{i}]" for i in range(len(centre))]
+        self.calls = 0
+
+    def __call__(self, theta):
+        self.calls += 1
+        step = theta - self.centre
+        return -0.5 * step @ self.M @ step, -self.M @ step
+
+    def draw_theta(self, rng):
+        return rng.uniform(-5, 5, self.theta.size)
+
+
+def small(n=30):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, size=(n, 1))
+    return Data(X, np.sin(X) + 0.1 * rng.normal(size=(n, 1)), None, np.ones(1))
+
+
+def test_finds_the_maximum():
+    objective = Quadratic([1.0, -2.0], [[2.0, 0.3], [0.3, 1.0]])
+    optimum = maximise(objective)
+    # the search ends where the gradient is below 1e-3; the least curvature is 0.9
+    np.testing.assert_allclose(optimum.theta, [1.0, -2.0], atol=1e-3 / 0.9)
+    assert optimum.status == "converged"
+
+
+def test_history_holds_every_evaluation_and_the_best_is_kept():
+    objective = Quadratic([1.0, -2.0], np.eye(2))
+    optimum = maximise(objective)
+    assert optimum.n_evaluations == objective.calls == len(optimum.thetas)
+    assert optimum.value == max(optimum.values)
+
+
+def test_nothing_to_optimise():
+    objective = Quadratic([], np.empty((0, 0)))
+    assert maximise(objective).status == "fixed"
+
+
+def test_restarts_find_the_better_of_two_optima():
+    class Double(Quadratic):
+        def __call__(self, theta):
+            self.calls += 1
+            a, b = theta[0] + 3.0, theta[0] - 3.0
+            low, high = np.exp(-(a**2)), 5 * np.exp(-(b**2))
+            return low + high, np.array([-2 * a * low - 2 * b * high])
+
+    objective = Double([0.0], np.eye(1))
+    objective.theta = np.array([-2.5])
+    assert maximise(objective).theta[0] == pytest.approx(-3.0, abs=1e-2)
+    best = maximise(objective, n_restarts=8, random_state=0)
+    assert best.theta[0] == pytest.approx(3.0, abs=1e-2)
+
+
+def test_restarts_are_reproducible_and_the_same_in_parallel():
+    def run(**kwargs):
+        objective = Objective(1.0 * RBF(1.0), Gaussian(0.1), means.Constant(), small())
+        return maximise(objective, n_restarts=2, random_state=3, **kwargs)
+
+    one, two, parallel = run(), run(), run(n_jobs=2)
+    np.testing.assert_array_equal(one.theta, two.theta)
+    np.testing.assert_allclose(one.theta, parallel.theta, rtol=1e-6)
+    assert parallel.n_evaluations == one.n_evaluations
+
+
+def test_starts_are_drawn_from_hyperpriors():
+    kernel = RBF(Parameter(1.0, prior=LogNormal(2.0, 0.01)))
+    objective = Objective(kernel, Gaussian(0.1), means.Zero(), small())
+    draws = np.array([objective.draw_theta(np.random.default_rng(i)) for i in range(50)])
+    assert np.mean(draws[:, 0]) == pytest.approx(2.0, abs=0.02)
+    assert np.ptp(draws[:, 1]) > 1.0
+
+
+def test_interruption_keeps_the_best_so_far():
+    class Interrupted(Quadratic):
+        def __call__(self, theta):
+            if self.calls == 3:
+                raise KeyboardInterrupt
+            return super().__call__(theta)
+
+    with pytest.warns(UserWarning, match="interrupted after 3 evaluations"):
+        optimum = maximise(Interrupted([1.0, -2.0], np.diag([1.0, 30.0])))
+    assert optimum.status == "interrupted"
+    assert optimum.value == max(optimum.values)
+
+
+def test_given_optimizer_has_scikit_learns_signature():
+    seen = {}
+
+    def optimizer(function, start, bounds):
+        seen["value"], seen["gradient"] = function(start, eval_gradient=True)
+        assert function(start, eval_gradient=False) == seen["value"]
+        assert bounds.shape == (2, 2)
+        return np.array([1.0, -2.0]), 0.0
+
+    optimum = maximise(Quadratic([1.0, -2.0], np.eye(2)), optimizer=optimizer)
+    assert seen["value"] == 2.5
+    np.testing.assert_array_equal(optimum.theta, [1.0, -2.0])
+
+
+def test_progress(capsys):
+    maximise(Quadratic([1.0], np.eye(1)), verbose=1)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].startswith("mercer: evaluation 1: -0.5000 (best -0.5000)")
+
+
+def test_budget():
+    optimum = maximise(Quadratic(np.arange(6.0), np.diag([1, 10, 100, 1e3, 1e4, 1e5])), max_iter=2)
+    assert optimum.status == "stopped"
+
+
+def test_hessian_and_standard_errors():
+    M = np.array([[2.0, 0.3], [0.3, 1.0]])
+    H = hessian(Quadratic([1.0, -2.0], M), np.array([1.0, -2.0]))
+    np.testing.assert_allclose(H, -M, rtol=1e-7)
+    np.testing.assert_allclose(standard_errors(H), np.sqrt(np.diag(np.linalg.inv(M))), rtol=1e-6)
+
+
+def test_flat_directions_have_infinite_standard_errors():
+    errors = standard_errors(np.diag([-4.0, 0.0]))
+    assert errors[0] == pytest.approx(0.5) and errors[1] == np.inf
+
+
+def test_warning_names_the_parameter_at_its_bound():
+    objective = Quadratic([0.0, 99.0], np.eye(2))
+    with pytest.warns(BoundWarning, match=r"length_scale\[1\] at its upper bound: that input") as w:
+        warn_at_bounds(objective, maximise(objective).theta)
+    assert len(w) == 1 and "length_scale[0]" not in str(w[0].message)

@@ -1,0 +1,139 @@
+"""The objective's value and gradient, for every mean, weight, criterion and number of outputs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mercer import means
+from mercer.errors import NotPositiveDefiniteError
+from mercer.evidence import Data, Objective
+from mercer.kernels import RBF, Linear, Matern, Periodic
+from mercer.likelihoods import Gaussian
+from mercer.params import LogNormal, Parameter
+
+MEANS = {
+    "zero": means.Zero(),
+    "constant": means.Constant(),
+    "linear": means.Linear(),
+    "constant, integrated": means.Constant(estimate="integrate"),
+    "linear, integrated": means.Linear(estimate="integrate"),
+    "held": means.Constant(1.5, estimate=None),
+}
+
+
+def data(outputs=1, weighted=False, n=25, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2))
+    Y = np.sin(X[:, :1]) + 0.3 * rng.normal(size=(n, outputs)) + 2.0
+    weights = rng.uniform(0.5, 3.0, n) if weighted else None
+    return Data(X, Y, weights, np.linspace(1.0, 1.7, outputs))
+
+
+def differences(function, theta, step=1e-5):
+    return np.array(
+        [
+            (function(theta + step * e) - function(theta - step * e)) / (2 * step)
+            for e in np.eye(theta.size)
+        ]
+    )
+
+
+@pytest.mark.parametrize("outputs", [1, 2])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("criterion", ["evidence", "loo"])
+@pytest.mark.parametrize("mean", MEANS)
+def test_gradient(mean, criterion, weighted, outputs):
+    kernel = 1.3 * RBF(Parameter([0.8, 1.4], prior=LogNormal(0.1, 0.7))) + 0.2 * Linear(0.5)
+    objective = Objective(
+        kernel,
+        Gaussian(Parameter(0.2, prior=LogNormal(-1.0, 1.0))),
+        MEANS[mean],
+        data(outputs, weighted),
+        criterion,
+    )
+    _, gradient = objective(objective.theta)
+    expected = differences(lambda t: objective(t)[0], objective.theta)
+    np.testing.assert_allclose(gradient, expected, rtol=2e-6, atol=2e-6)
+
+
+def test_gradient_of_a_composed_kernel():
+    kernel = Matern([0.9, 1.1], nu=2.5) * Periodic(1.2, 2.0).on(0) + (0.5 * RBF(2.0)) ** 2
+    objective = Objective(kernel, Gaussian(0.2), means.Zero(), data())
+    _, gradient = objective(objective.theta)
+    expected = differences(lambda t: objective(t)[0], objective.theta)
+    np.testing.assert_allclose(gradient, expected, rtol=2e-6, atol=2e-6)
+
+
+def test_fixed_parameters_are_left_out():
+    kernel = 1.3 * RBF(Parameter([0.8, 1.4], fixed=True))
+    objective = Objective(kernel, Gaussian(Parameter(0.2, fixed=True)), means.Zero(), data())
+    assert objective.parameter_names == ["kernel.variance"]
+    assert objective(objective.theta)[1].shape == (1,)
+
+
+def test_hyperprior_is_added():
+    plain = Objective(RBF(0.8), Gaussian(0.2), means.Zero(), data())
+    prior = LogNormal(0.0, 0.5)
+    with_prior = Objective(RBF(Parameter(0.8, prior=prior)), Gaussian(0.2), means.Zero(), data())
+    difference = with_prior(with_prior.theta)[0] - plain(plain.theta)[0]
+    assert difference == pytest.approx(float(prior.log_density(np.array(0.8))), rel=1e-12)
+
+
+def test_units_of_the_outputs_enter_the_evidence():
+    """Dividing targets by s and calling it their unit changes the kernel's units, nothing else."""
+    rows = data()
+    scaled = Data(rows.X, rows.Y, None, np.array([3.0]))
+    in_units = Objective(9.0 * RBF(0.8), Gaussian(9.0 * 0.2), means.Constant(), rows)
+    relative = Objective(1.0 * RBF(0.8), Gaussian(0.2), means.Constant(), scaled)
+    assert in_units(in_units.theta)[0] == pytest.approx(relative(relative.theta)[0], rel=1e-12)
+
+
+def test_weights_are_repetitions():
+    rows = data()
+    weights = np.ones(25)
+    weights[[3, 7]] = 2.0, 3.0
+    repeated = np.repeat(np.arange(25), weights.astype(int))
+    for mean in MEANS.values():
+        a = Objective(RBF(0.8), Gaussian(0.2), mean, Data(rows.X, rows.Y, weights, np.ones(1)))
+        b = Objective(
+            RBF(0.8),
+            Gaussian(0.2),
+            mean,
+            Data(rows.X[repeated], rows.Y[repeated], None, np.ones(1)),
+        )
+        (va, ga), (vb, gb) = a(a.theta), b(b.theta)
+        assert va == pytest.approx(vb, rel=1e-10)
+        np.testing.assert_allclose(ga, gb, rtol=1e-8)
+
+
+def test_a_failed_factorisation_is_a_finite_penalty_with_its_gradient(monkeypatch):
+    objective = Objective(RBF(0.8), Gaussian(0.2), means.Zero(), data())
+    start, _ = objective(objective.theta)
+
+    def fail(*_):
+        raise NotPositiveDefiniteError("no")
+
+    monkeypatch.setattr("mercer.evidence.objective.evidence", fail)
+    there = objective.theta + np.array([0.5, -0.3])
+    value, gradient = objective(there)
+    assert np.isfinite(value) and value < start
+    expected = differences(lambda t: objective(t)[0], there)
+    np.testing.assert_allclose(gradient, expected, rtol=1e-6)
+    # uphill is back towards where it worked
+    assert gradient @ (objective.theta - there) > 0
+
+
+def test_failure_at_the_start_is_raised(monkeypatch):
+    def fail(*_):
+        raise NotPositiveDefiniteError("no")
+
+    monkeypatch.setattr("mercer.evidence.objective.evidence", fail)
+    objective = Objective(RBF(0.8), Gaussian(0.2), means.Zero(), data())
+    with pytest.raises(NotPositiveDefiniteError):
+        objective(objective.theta)
+
+
+def test_unknown_criterion():
+    with pytest.raises(ValueError, match=r"'evidence'.*'loo'.*'aic'"):
+        Objective(RBF(), Gaussian(0.2), means.Zero(), data(), "aic")

@@ -1,0 +1,115 @@
+"""The cutting into tiles: any size and any number of threads give the same matrices."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_limits
+
+from mercer.kernels import RBF, Flipped, Kernel, Linear, Polynomial, RationalQuadratic, Tanh, base
+
+from .cases import CASES, inputs
+
+every = pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+
+
+def everything(k, X, Z, G, S, inputs):
+    """All that a kernel can be asked, as a list of arrays."""
+    cross, one = k.pullback(X, Z, G, inputs=inputs), k.pullback(X, None, S, inputs=inputs)
+    diagonal = k.pullback_diag(X, S[0], inputs=inputs)
+    arrays = [k(X), k(X, Z), np.tril(k.gram_lower(X)), k.diag(X), *cross, *one, *diagonal]
+    return [a for a in arrays if a is not None]
+
+
+@every
+@pytest.mark.parametrize("tile", [1, 3, 5])
+def test_small_tiles(case, tile, monkeypatch):
+    X, Z = inputs(case, 11, 0), inputs(case, 7, 1)
+    rng = np.random.default_rng(0)
+    G, S = rng.normal(size=(11, 7)), rng.normal(size=(11, 11))
+    S = S + S.T
+    arguments = (case.kernel, X, Z, G, S, case.inputs != "words")
+    whole = everything(*arguments)
+    monkeypatch.setattr(base, "TILE", tile)
+    for a, b in zip(everything(*arguments), whole, strict=True):
+        np.testing.assert_allclose(
+            a, b, rtol=1e-10, atol=1e-10 * (1.0 + np.max(np.abs(b), initial=0))
+        )
+
+
+KERNELS = {
+    "rbf": 2.0 * RBF([0.5, 1.0, 2.0]),
+    "dot": Polynomial(3, 0.5) + Linear(0.3, [1.0, 2.0, 3.0]),
+    "deep": RationalQuadratic(1.0, 0.7).on([0, 2]) * Tanh(0.3, 0.1) + RBF(2.0) ** 2,
+}
+
+
+@pytest.mark.parametrize("n", [40, 600])
+@pytest.mark.parametrize("name", KERNELS)
+def test_any_number_of_threads_gives_the_same_bits(name, n):
+    rng = np.random.default_rng(0)
+    X, Z = rng.normal(size=(n, 3)), rng.normal(size=(300, 3))
+    G, S = rng.normal(size=(n, 300)), rng.normal(size=(n, n))
+    S = S + S.T
+    results = []
+    for threads in (1, 2, 2):
+        with threadpool_limits(threads):
+            results.append(everything(KERNELS[name], X, Z, G, S, True))
+    for other in results[1:]:
+        for a, b in zip(results[0], other, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_threads_and_kernels_in_one_piece():
+    """Their matrix products run on the BLAS's own threads, so the last bits may differ."""
+    rng = np.random.default_rng(0)
+    X, Z = rng.normal(size=(300, 2)), rng.normal(size=(40, 2))
+    k = Flipped(Tanh(0.7, -0.4), X[:50]) * RBF(2.0)
+    G, S = rng.normal(size=(300, 40)), rng.normal(size=(300, 300))
+    S = S + S.T
+    results = []
+    for threads in (1, 2):
+        with threadpool_limits(threads):
+            results.append(everything(k.with_theta(k.theta), X, Z, G, S, True))
+    for a, b in zip(*results, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-7, atol=1e-9 * np.max(np.abs(b)))
+
+
+def test_more_rows_than_a_tile():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(base.TILE + 3, 2))
+    k = RBF([0.7, 1.9])
+    scaled = X / [0.7, 1.9]
+    squares = np.sum(scaled**2, axis=1)
+    expected = np.exp(-0.5 * (squares[:, None] + squares - 2.0 * scaled @ scaled.T))
+    np.testing.assert_allclose(k(X), expected, atol=1e-12)
+
+
+def test_a_failing_tile_raises_in_the_caller(monkeypatch):
+    monkeypatch.setattr(base, "TILE", 2)
+
+    class Broken(RBF):
+        def _block(self, A, B):
+            if 3.0 in B:
+                raise RuntimeError("tile of 3")
+            return super()._block(A, B)
+
+    X = np.arange(12.0)[:, None]
+    with pytest.raises(RuntimeError, match="tile of 3"):
+        Broken()(X)
+
+
+def test_a_subclass_must_say_what_it_is():
+    class Bare(Kernel):
+        def __init__(self):
+            self._set()
+
+    X = np.zeros((2, 1))
+    for call in (
+        lambda: Bare()(X),
+        lambda: Bare().diag(X),
+        lambda: Bare().pullback(X, None, np.ones((2, 2))),
+        lambda: Bare().pullback_diag(X, np.ones(2)),
+    ):
+        with pytest.raises(NotImplementedError, match="Bare must define"):
+            call()

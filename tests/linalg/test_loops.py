@@ -1,0 +1,167 @@
+"""The compiled loops against their NumPy twins, and these against formulas."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from mercer.linalg import _twins, loops
+
+compiled = pytest.importorskip("mercer.linalg._compiled")
+
+LOOPS = [name for name, f in vars(_twins).items() if inspect.isfunction(f) and name[0] != "_"]
+VALUES = [name for name in LOOPS if name.startswith("value_")]
+PULLS = [
+    name for name in LOOPS if name.startswith("pull_") and name[5:] not in ("scales", "points")
+]
+
+
+def arguments(name):
+    """Every combination of further arguments of a profile."""
+    return [(alpha,) for alpha in (1e-3, 0.3, 1.0, 7.3, 1e3, 1e7)] if "rational" in name else [()]
+
+
+def distances(rng):
+    """Squared distances of all sizes, 0 among them, and sizes at which vectors have a remainder."""
+    spread = 10.0 ** rng.uniform(-18, 4, 1001)
+    return np.concatenate([[0.0, 5e-324, 1e-300, 1e-16, 1.0, 1e8, 1e300], spread])
+
+
+def test_each_loop_has_a_twin_and_a_test():
+    written = {
+        name
+        for name, f in vars(compiled).items()
+        if hasattr(f, "py_func") and not name.startswith("_")
+    }
+    assert written == set(LOOPS)
+    matrices = {"squared_distances", "pull_scales", "pull_points"}
+    assert matrices | set(VALUES) | set(PULLS) == set(LOOPS)
+    for name in LOOPS:
+        assert list(inspect.signature(getattr(compiled, name).py_func).parameters) == list(
+            inspect.signature(getattr(_twins, name)).parameters
+        )
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_values(name):
+    s = distances(np.random.default_rng(0))
+    for extra in arguments(name):
+        ours, twin = s.copy(), s.copy()
+        getattr(compiled, name)(ours, *extra)
+        getattr(_twins, name)(twin, *extra)
+        # k = exp(-e): its relative error is that of e, and e up to 708 is rounded to 1e-13
+        exponent = -np.log(np.maximum(twin, 1e-308))
+        assert np.all(np.abs(ours - twin) <= 4e-16 * (2.0 + exponent) * twin)
+        np.testing.assert_allclose(ours, twin, rtol=0.0, atol=1e-15)
+
+
+@pytest.mark.parametrize("name", PULLS)
+def test_pulls(name):
+    rng = np.random.default_rng(1)
+    s = distances(rng)
+    G = rng.normal(size=s.size)
+    for extra in arguments(name):
+        ours, twin = s.copy(), s.copy()
+        sums = getattr(compiled, name)(ours, G, *extra)
+        expected = getattr(_twins, name)(twin, G, *extra)
+        size = np.abs(G).sum()
+        np.testing.assert_allclose(sums, expected, rtol=1e-13, atol=1e-14 * size * (1 + s.size))
+        np.testing.assert_allclose(ours, twin, rtol=2e-13, atol=1e-300)
+
+
+@pytest.mark.parametrize("name", PULLS)
+def test_pulls_in_the_range_that_matters_to_14_digits(name):
+    rng = np.random.default_rng(2)
+    s = rng.uniform(0.0, 10.0, 500)
+    G = rng.normal(size=500)
+    for extra in arguments(name):
+        ours, twin = s.copy(), s.copy()
+        sums = getattr(compiled, name)(ours, G, *extra)
+        expected = getattr(_twins, name)(twin, G, *extra)
+        np.testing.assert_allclose(ours, twin, rtol=1e-14)
+        # a third sum, in alpha, is a difference that almost cancels where alpha is large
+        np.testing.assert_allclose(sums[:2], expected[:2], rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(sums[2:], expected[2:], rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", PULLS)
+def test_pulls_are_the_slopes_of_the_values(name):
+    value, pull = getattr(_twins, name.replace("pull", "value")), getattr(_twins, name)
+    s = np.linspace(0.1, 5.0, 40)
+    for extra in ((0.7,), (2.3,)) if "rational" in name else ((),):
+        up, down, k = s + 1e-6, s - 1e-6, s.copy()
+        for array in (up, down, k):
+            value(array, *extra)
+        W = s.copy()
+        inner, outer, *_ = pull(W, np.ones(40), *extra)
+        np.testing.assert_allclose(W, (up - down) / 2e-6, rtol=1e-7, atol=1e-9)
+        np.testing.assert_allclose(inner, k.sum())
+        np.testing.assert_allclose(outer, np.sum(W * s))
+
+
+def test_logarithms():
+    """Held where a plain log(1 + v) would fail: for the smallest v and across powers of 2."""
+    v = np.concatenate(
+        [
+            10.0 ** np.random.default_rng(3).uniform(-300, 300, 2000),
+            np.ldexp(1.0, np.arange(1, 60)) - 1.0,
+            np.sqrt(2.0) * np.ldexp(1.0, np.arange(0, 60)) - 1.0,
+            [0.0, 2.0**-53, 2.0**-52, 1e-8],
+        ]
+    )
+    ours = np.array([compiled._log1p(x) for x in v])
+    np.testing.assert_allclose(ours, np.log1p(v), rtol=5e-16)
+    x = -np.concatenate([10.0 ** np.random.default_rng(4).uniform(-300, 2.8, 2000), [0.0, 708.0]])
+    np.testing.assert_allclose([compiled._exp(t) for t in x], np.exp(x), rtol=5e-16)
+    assert compiled._exp(-1e4) == compiled._exp(-708.0) > 0.0
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 1), (3, 5, 2), (4, 4, 4), (7, 6, 33), (9, 17, 71)])
+def test_matrices(shape):
+    n, m, d = shape
+    rng = np.random.default_rng(d)
+    A, Bt, W = rng.normal(size=(n, d)), rng.normal(size=(d, m)), rng.normal(size=(n, m))
+    Bt[:, 0] = A[0]
+    results = []
+    for module in (compiled, _twins):
+        s, scales = np.full((n, m), np.nan), np.full(d, np.nan)
+        dA, dBt = np.full((n, d), np.nan), np.full((d, m), np.nan)
+        module.squared_distances(A, Bt, s)
+        module.pull_scales(A, Bt, W, scales)
+        module.pull_points(A, Bt, W, dA, dBt)
+        results.append((s, scales, dA, dBt))
+    for ours, twin in zip(*results, strict=True):
+        np.testing.assert_allclose(ours, twin, rtol=1e-13, atol=1e-12)
+    assert results[0][0][0, 0] == 0.0
+    difference = A[:, :, None] - Bt[None]
+    np.testing.assert_allclose(results[1][0], np.sum(difference**2, axis=1), rtol=1e-13)
+    expected = np.einsum("nm,ndm->d", W, difference**2)
+    np.testing.assert_allclose(results[1][1], expected, rtol=1e-12, atol=1e-12)
+    expected = 2.0 * np.einsum("nm,ndm->nd", W, difference)
+    np.testing.assert_allclose(results[1][2], expected, rtol=1e-12, atol=1e-12)
+    expected = -2.0 * np.einsum("nm,ndm->dm", W, difference)
+    np.testing.assert_allclose(results[1][3], expected, rtol=1e-12, atol=1e-12)
+
+
+def test_the_compiled_loops_are_chosen():
+    assert loops() is compiled
+
+
+def test_without_numba_the_twins_run_with_one_warning():
+    code = """
+import sys, warnings
+sys.modules["numba"] = None
+import numpy as np
+from mercer.kernels import RBF
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    K = RBF()(np.array([[0.0], [1.0]]))
+    RBF().pullback(np.zeros((2, 1)), None, np.ones((2, 2)))
+print(round(float(K[0, 1]), 6), [w.category.__name__ for w in caught])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "0.606531 ['FallbackWarning']"

@@ -1,0 +1,416 @@
+"""Files: what comes back is what was saved, and nothing else ever comes back."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import pickle
+import stat
+import struct
+import zipfile
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from mercer.errors import StorageError
+from mercer.kernels import RBF
+from mercer.means import Function
+from mercer.posterior import Basis, Dense, InverseTriangular, Posterior, load, save
+
+
+def canonical(description):
+    return json.dumps(description, sort_keys=True, separators=(",", ":")).encode()
+
+
+def sealed(description):
+    """The description with a checksum that fits it, as an attacker would make it."""
+    rest = {k: v for k, v in description.items() if k != "sha256"}
+    return canonical(rest | {"sha256": hashlib.sha256(canonical(rest)).hexdigest()})
+
+
+def members_of(path):
+    with zipfile.ZipFile(path) as archive:
+        return {i.filename: archive.read(i) for i in archive.infolist()}
+
+
+def write_zip(path, members, compression=zipfile.ZIP_STORED):
+    with zipfile.ZipFile(path, "w", compression) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+
+
+def npy_bytes(array, allow_pickle=False):
+    buffer = io.BytesIO()
+    np.save(buffer, array, allow_pickle=allow_pickle)
+    return buffer.getvalue()
+
+
+def forged(path, tree, arrays):
+    """A file whose checksums all fit, whatever is in it."""
+    sums = {name: hashlib.sha256(raw).hexdigest() for name, raw in arrays.items()}
+    description = {
+        "format": "mercer",
+        "format_version": 1,
+        "mercer_version": "0",
+        "functions": [],
+        "arrays": sums,
+        "tree": tree,
+    }
+    members = {f"arrays/{name}.npy": raw for name, raw in arrays.items()}
+    write_zip(path, members | {"mercer.json": sealed(description)})
+
+
+@pytest.fixture
+def file(tmp_path, naive):
+    path = tmp_path / "model.mercer"
+    naive.Exact(0, P=2, linear=True).posterior.save(path)
+    return path
+
+
+# --- round trips ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["exact", "linear", "coupled", "degenerate", "pruned"])
+def test_predictions_come_back_bit_for_bit(kind, tmp_path, naive):
+    case = {
+        "exact": lambda: naive.Exact(1, scale=[3.0]),
+        "linear": lambda: naive.Exact(1, P=2, linear=True),
+        "coupled": lambda: naive.Coupled(1),
+        "degenerate": lambda: naive.Degenerate(1),
+        "pruned": lambda: naive.Exact(1, P=2, linear=True),
+    }[kind]()
+    p = case.posterior.prune(3)[0] if kind == "pruned" else case.posterior
+    path = tmp_path / "posterior"
+    p.save(path)
+    q = load(path)
+    assert type(q) is Posterior
+    assert q.kernel == p.kernel and q.weight == p.weight and q.is_coupled == p.is_coupled
+    for method in ("mean", "var", "cov"):
+        assert_array_equal(getattr(q, method)(case.Xs), getattr(p, method)(case.Xs))
+    assert_array_equal(q.sample(case.Xs, 2, 0), p.sample(case.Xs, 2, 0))
+    for a, b in zip(q.gradients(case.Xs), p.gradients(case.Xs), strict=True):
+        assert_array_equal(a, b)
+
+
+def test_the_same_object_makes_the_same_bytes(tmp_path, naive):
+    p = naive.Exact(1).posterior
+    for name in "ab":
+        p.save(tmp_path / name)
+    load(tmp_path / "a").save(tmp_path / "c")
+    contents = {(tmp_path / name).read_bytes() for name in "abc"}
+    assert len(contents) == 1
+
+
+def test_memory_beside_the_triangle_is_not_written(tmp_path):
+    L = np.asfortranarray(np.array([[2.0, 123456.789], [0.5, 1.0]]))
+    Posterior(Basis(RBF(1.0), [[0.0], [1.0]]), [[1.0], [2.0]], InverseTriangular(L)).save(
+        tmp_path / "p"
+    )
+    assert np.float64(123456.789).tobytes() not in (tmp_path / "p").read_bytes()
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    value=st.recursive(
+        st.none()
+        | st.booleans()
+        | st.integers()
+        | st.floats(allow_nan=False)
+        | st.text(max_size=5),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(st.text("abc", min_size=1), inner, max_size=3)
+        ),
+        max_leaves=8,
+    )
+)
+def test_plain_values(tmp_path_factory, value):
+    path = tmp_path_factory.mktemp("values") / "v"
+    save(value, path)
+    assert load(path) == value
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.asfortranarray(np.arange(6.0).reshape(2, 3)),
+        np.arange(6.0).reshape(2, 3),
+        np.arange(12.0).reshape(3, 4)[::2, ::-1],
+        np.array(3.5),
+        np.empty((0, 3)),
+        np.array(["a", "bcd"]),
+        np.array([True, False]),
+        np.array([1, 2], dtype=np.int8),
+        np.array([1 + 2j]),
+        np.array([np.nan, np.inf, -0.0]),
+        np.array(["2020-01-01"], dtype="datetime64[D]"),
+        np.array([1.0, 2.0], dtype=">f8"),
+    ],
+)
+def test_arrays(array, tmp_path):
+    save({"x": array}, tmp_path / "a")
+    back = load(tmp_path / "a")["x"]
+    assert back.dtype == array.dtype and back.shape == array.shape
+    assert_array_equal(back, array)
+    assert back.flags.writeable and back.flags.aligned
+    if array.flags.f_contiguous:
+        assert back.flags.f_contiguous
+
+
+def bump(X):
+    return np.sin(np.asarray(X)[:, 0])
+
+
+def test_functions_are_given_back_by_name(tmp_path, naive):
+    p = naive.Exact(0).posterior.replace(mean=Function(bump))
+    p.save(tmp_path / "p")
+    X = np.ones((2, 2))
+    assert_array_equal(load(tmp_path / "p", objects={"bump": bump}).mean(X), p.mean(X))
+    with pytest.raises(StorageError, match="'bump'"):
+        load(tmp_path / "p")
+
+
+# --- writing ----------------------------------------------------------------------------------
+
+
+def test_a_failed_save_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):
+    path = tmp_path / "v"
+    save([1], path)
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match="cannot be saved"):
+        save([object()], path)
+
+    def fail(_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match="disk full"):
+        save([2], path)
+    monkeypatch.undo()
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["v"]
+    save([3], path)
+    assert load(path) == [3]
+
+
+def test_permissions_follow_the_umask_and_links_are_followed(tmp_path):
+    old = os.umask(0o022)
+    try:
+        save(1, tmp_path / "real")
+    finally:
+        os.umask(old)
+    assert stat.S_IMODE((tmp_path / "real").stat().st_mode) == 0o644
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    save(2, tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert load(tmp_path / "real") == 2
+
+
+# --- hostile files ----------------------------------------------------------------------------
+
+
+def test_missing_file_and_folder(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        load(tmp_path / "nothing")
+    with pytest.raises(FileNotFoundError):
+        save(1, tmp_path / "no" / "folder")
+
+
+def same(a, b, X):
+    return np.array_equal(a.mean(X), b.mean(X)) and np.array_equal(a.var(X), b.var(X))
+
+
+def test_no_flipped_byte_changes_what_is_read(file, naive):
+    # A flip is caught, or is in a place (a date, a flag) that carries nothing.
+    original, raw = load(file), file.read_bytes()
+    X = np.ones((2, 2))
+    caught = 0
+    positions = range(0, len(raw), 11)
+    for position in positions:
+        damaged = bytearray(raw)
+        damaged[position] ^= 0x5A
+        file.write_bytes(damaged)
+        try:
+            back = load(file)
+        except StorageError:
+            caught += 1
+        else:
+            assert same(original, back, X)
+    assert caught > 0.8 * len(positions)
+
+
+def test_damage_in_each_region_is_named(file):
+    raw = file.read_bytes()
+    for region in (b"arrays/array0.npy", b"NUMPY", b'"tree"', b'"format"', b"PK\x05\x06"):
+        damaged = bytearray(raw)
+        damaged[raw.index(region) + 1] ^= 0xFF
+        file.write_bytes(damaged)
+        with pytest.raises(StorageError, match=str(file.name)):
+            load(file)
+    file.write_bytes(raw)
+    members = members_of(file)
+    last = sorted(members)[-2]
+    members[last] = members[last][:-1] + bytes([members[last][-1] ^ 1])
+    write_zip(file, members)  # so that the zip's own checksum fits
+    with pytest.raises(StorageError, match="checksum"):
+        load(file)
+    members = members_of(file)
+    members["mercer.json"] = members["mercer.json"].replace(b'"weight":1', b'"weight":0')
+    write_zip(file, members)
+    with pytest.raises(StorageError, match=r"checksum of mercer\.json"):
+        load(file)
+
+
+def test_truncated_anywhere(file):
+    raw = file.read_bytes()
+    for length in [0, 1, 10, *range(30, len(raw), len(raw) // 40), len(raw) - 1]:
+        file.write_bytes(raw[:length])
+        with pytest.raises(StorageError):
+            load(file)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"hello", b"PK\x03\x04", os.urandom(500), pickle.dumps([1]), b"\x00" * 100]
+)
+def test_files_of_other_kinds(content, tmp_path):
+    (tmp_path / "f").write_bytes(content)
+    with pytest.raises(StorageError, match="not a Mercer file"):
+        load(tmp_path / "f")
+
+
+def test_foreign_zips(tmp_path, file):
+    good = members_of(file)
+    description = json.loads(good["mercer.json"])
+    array = next(name for name in good if name.startswith("arrays/"))
+    for members, text in [
+        ({"hello.txt": b"hi"}, "hello.txt"),
+        ({}, "no mercer.json"),
+        ({array: good[array]}, "no mercer.json"),
+        ({"mercer.json": b"{"}, "not JSON"),
+        ({"mercer.json": b"[" * 200_000}, "not JSON"),
+        ({"mercer.json": b"\xff\xfe"}, "not JSON"),
+        ({"mercer.json": b"[]"}, "does not say so"),
+        ({"mercer.json": b'{"format": "other"}'}, "does not say so"),
+        (good | {"extra.txt": b""}, "extra.txt"),
+        (good | {"../evil.npy": b""}, "evil"),
+        (good | {"/etc/passwd": b""}, "passwd"),
+        (good | {"arrays/../x.npy": b""}, "x.npy"),
+        (good | {"arrays/": b""}, "arrays/"),
+        (good | {"arrays/surplus.npy": b""}, "surplus"),
+        ({k: v for k, v in good.items() if k != array}, "missing or unexpected"),
+        (good | {"mercer.json": sealed(description | {"format_version": 2})}, "update Mercer"),
+        (good | {"mercer.json": sealed(description | {"format_version": "1"})}, "format version"),
+        (good | {"mercer.json": sealed(description | {"format_version": True})}, "format version"),
+        (good | {"mercer.json": sealed(description | {"arrays": []})}, "incomplete"),
+    ]:
+        write_zip(tmp_path / "z", members)
+        with pytest.raises(StorageError, match=text):
+            load(tmp_path / "z")
+
+
+def test_compressed_encrypted_and_doubled_members(tmp_path, file):
+    members = members_of(file)
+    write_zip(tmp_path / "z", members, zipfile.ZIP_DEFLATED)
+    with pytest.raises(StorageError, match="compressed"):
+        load(tmp_path / "z")
+    with zipfile.ZipFile(tmp_path / "z", "w") as archive:
+        archive.writestr("mercer.json", members["mercer.json"])
+        with pytest.warns(UserWarning, match="Duplicate"):
+            archive.writestr("mercer.json", members["mercer.json"])
+    with pytest.raises(StorageError, match="two members"):
+        load(tmp_path / "z")
+    raw = bytearray(file.read_bytes())
+    entry = raw.index(b"PK\x01\x02")
+    raw[entry + 8] |= 1
+    (tmp_path / "z").write_bytes(raw)
+    with pytest.raises(StorageError, match="encrypted"):
+        load(tmp_path / "z")
+
+
+def test_sizes_that_the_file_does_not_have(tmp_path, file):
+    raw = bytearray(file.read_bytes())
+    entry = raw.rindex(b"PK\x01\x02")
+    raw[entry + 20 : entry + 28] = struct.pack("<II", 2**31, 2**31)
+    (tmp_path / "z").write_bytes(raw)
+    with pytest.raises(StorageError):
+        load(tmp_path / "z")
+    # An array that declares a shape it has no data for; nothing of that size is allocated.
+    header = io.BytesIO()
+    declared = {"descr": "<f8", "fortran_order": False, "shape": (4 * 10**15,)}
+    np.lib.format.write_array_header_1_0(header, declared)
+    tree = {"$ref": "a"}
+    forged(tmp_path / "z", tree, {"a": header.getvalue() + b"\0" * 32})
+    with pytest.raises(StorageError, match="size"):
+        load(tmp_path / "z")
+    forged(tmp_path / "z", tree, {"a": npy_bytes(np.zeros(4)) + b"x"})
+    with pytest.raises(StorageError, match="size"):
+        load(tmp_path / "z")
+
+
+class Bomb:
+    def __reduce__(self):
+        return (os.mkdir, ("pickled-code-ran",))
+
+
+def test_pickled_arrays_are_refused_without_being_read(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    raw = npy_bytes(np.array([Bomb()], dtype=object), allow_pickle=True)
+    forged(tmp_path / "z", {"$ref": "a"}, {"a": raw})
+    with pytest.raises(StorageError, match="dtype object"):
+        load(tmp_path / "z")
+    assert os.listdir(tmp_path) == ["z"]
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"",
+        b"\x93NUMPY",
+        b"\x93NUMPY\x01\x00\xff\xff",
+        b"\x93NUMPY\x09\x00" + b"\0" * 50,
+        npy_bytes(np.zeros(3)).replace(b"'<f8'", b"'<x8'"),
+        npy_bytes(np.zeros(3)).replace(b"(3,)", b"(-3)"),
+        npy_bytes(np.zeros(3)).replace(b"{", b"("),
+        npy_bytes(np.zeros(2, dtype=[("x", float)])),
+        npy_bytes(np.zeros(2, dtype="V4")),
+    ],
+)
+def test_odd_array_members(raw, tmp_path):
+    forged(tmp_path / "z", {"$ref": "a"}, {"a": raw})
+    with pytest.raises(StorageError, match="array 'a'"):
+        load(tmp_path / "z")
+
+
+def test_odd_trees(tmp_path):
+    one = {"a": npy_bytes(np.ones((1, 1)))}
+    for tree, text in [
+        ({"$class": "Popen", "state": {}}, "Popen"),
+        ({"$class": "Posterior", "state": {}}, "cannot be rebuilt"),
+        ({"$class": "Posterior", "state": {"basis": 3, "alpha": {"$ref": "a"}}}, "rebuilt"),
+        ({"$class": "Dense", "state": {"M": "x"}}, "rebuilt"),
+        ({"$class": "InverseTriangular", "state": {"order": 9, "packed": []}}, "rebuilt"),
+        ({"$ref": "b"}, "missing"),
+        ({"$function": "system"}, "system"),
+    ]:
+        forged(tmp_path / "z", tree, one)
+        with pytest.raises(StorageError, match=text):
+            load(tmp_path / "z")
+
+
+def test_arrays_of_kinds_that_are_not_read_are_not_written(tmp_path):
+    with pytest.raises(ValueError, match="dtype"):
+        save(np.zeros(2, dtype=[("x", float)]), tmp_path / "v")
+    assert os.listdir(tmp_path) == []
+
+
+def test_factors_alone(tmp_path):
+    M = np.arange(6.0).reshape(2, 3)
+    save([Dense(M), InverseTriangular(np.eye(2))], tmp_path / "f")
+    dense, triangular = load(tmp_path / "f")
+    assert_array_equal(dense.M, M)
+    assert_array_equal(triangular.L, np.eye(2))

@@ -1,0 +1,146 @@
+"""The benchmarks still run: every experiment at a tiny size, and the keeping of their tables."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import platform
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_limits
+
+ROOT = Path(__file__).resolve().parents[1]
+NAMES = ("import_time", "kernel_matrix", "evidence", "memory", "predict", "fit", "uci")
+
+
+@pytest.fixture
+def benchmarks(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    return importlib.import_module
+
+
+def test_all_are_listed(benchmarks):
+    assert set(benchmarks("benchmarks").EXPERIMENTS) == set(NAMES)
+
+
+# GPyTorch would bring threads of its own into this process, and its peers warn.
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["kernel_matrix", "evidence", "predict", "fit", "uci"])
+def test_quick(benchmarks, name, capsys):
+    main = benchmarks("benchmarks.__main__").main
+    with threadpool_limits(1):  # tiny sizes are no work for threads, least of all on a busy machine
+        assert main([name, "--quick", "--without", "gpytorch"]) == 0
+    printed = capsys.readouterr().out
+    assert f"`python -m benchmarks {name} --quick --without gpytorch`" in printed
+    assert "| verdict" in printed or "verdict |" in printed
+    assert "scikit-learn" in printed
+    assert "nan" not in printed.split("## ")[-1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_quick_with_all_peers_in_a_process_of_its_own(name):
+    if importlib.util.find_spec("gpytorch") is None:
+        pytest.skip("GPyTorch is not installed; `make bench` installs it")
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks", name, "--quick"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert f"python -m benchmarks {name}" in done.stdout
+
+
+def test_races_are_interleaved_and_keep_the_best(benchmarks, monkeypatch):
+    timing = benchmarks("benchmarks.timing")
+    clock = iter(range(10**6))
+    calls = []
+    seconds = {"a": [9.0, 3.0, 2.0, 4.0], "b": [1.0, 8.0, 6.0, 7.0]}
+    now = [0.0]
+
+    def contender(name):
+        times = iter(seconds[name])
+
+        def run():
+            calls.append(name)
+            now[0] += next(times)
+
+        return timing.Contender(name, run, prepare=lambda: next(clock))
+
+    monkeypatch.setattr(timing.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(timing.time, "sleep", lambda _: None)
+    best = timing.race([contender("a"), contender("b")], 3)
+    assert best == {"a": 2.0, "b": 6.0}  # the warm-up's 9 and 1 do not count
+    assert calls == ["a", "b", "b", "a", "a", "b", "b", "a"]
+    assert next(clock) == 8  # each run was prepared
+
+
+def test_slow_contenders_run_no_more_than_they_may(benchmarks):
+    timing = benchmarks("benchmarks.timing")
+    runs = []
+    slow = timing.Contender("slow", lambda: runs.append(1), most=2)
+    best = timing.race([slow, timing.Contender("fast", lambda: None)], 4, pause=0.0)
+    assert len(runs) == 2
+    assert best["slow"] < float("inf")
+
+
+def test_a_section_is_rewritten_and_others_are_left(benchmarks, tmp_path):
+    report = benchmarks("benchmarks.report")
+    path = tmp_path / "RESULTS.md"
+    report.keep("one", "## One\n\nold\n", path)
+    report.keep("two", "## Two\n\n\\1 stays as it is\n", path)
+    report.keep("one", "## One\n\nnew\n", path)
+    text = path.read_text()
+    assert text.startswith("# Benchmarks")
+    assert "old" not in text
+    assert text.count("## One") == text.count("## Two") == 1
+    assert text.index("## One") < text.index("new") < text.index("## Two") < text.index("\\1 stays")
+
+
+def test_verdicts_and_tables(benchmarks):
+    report = benchmarks("benchmarks.report")
+    result = report.Result(
+        "Title", "Setting.", [report.table(["who", "ms"], [["a", "1"], ["bc", "10"]])]
+    )
+    result.verdicts = [
+        report.Verdict("speed", "1.1", "at most 1", False),
+        report.Verdict("size", "1", "at most 1", True),
+    ]
+    lines = report.to_markdown(result, "command").splitlines()
+    assert lines[:3] == ["## Title", "", "`command`"]
+    assert lines[6:10] == ["| who | ms |", "| --- | -: |", "| a   |  1 |", "| bc  | 10 |"]
+    assert "**missed**" in lines[-2] and "reached" in lines[-1]
+
+
+def test_the_machine_is_described_without_names(benchmarks):
+    text = benchmarks("benchmarks.report").machine()
+    assert "cores" in text and "threads" in text
+    assert str(ROOT) not in text
+    assert not platform.node() or platform.node() not in text
+
+
+@pytest.mark.parametrize("arguments", [["nonsense"], ["fit", "--quick", "--write"]])
+def test_bad_arguments_are_refused(benchmarks, arguments, capsys):
+    main = benchmarks("benchmarks.__main__").main
+    with pytest.raises(SystemExit):
+        main(arguments)
+    assert "unknown experiment" in capsys.readouterr().err or "--write" in arguments
+
+
+def test_paired_differences(benchmarks):
+    uci = benchmarks("benchmarks.uci")
+    mean, std, y = np.zeros(4), np.full(4, 2.0), np.array([2.0, -2.0, 6.0, 0.0])
+    rmse, nlpd, coverage = uci.scores(mean, std, y)
+    assert rmse == pytest.approx(np.sqrt(11))
+    expected = 0.5 * (1 + 1 + 9 + 0) / 4 + np.log(2) + 0.5 * np.log(2 * np.pi)
+    assert nlpd == pytest.approx(expected)
+    assert coverage == 0.75
+    np.testing.assert_allclose(
+        uci.losses(np.array([[1.0, 2.0, 0.9], [1, 2, 0.97]]))[:, 2], [0.05, 0.02]
+    )
