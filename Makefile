@@ -7,9 +7,6 @@
 PYTHON ?= python3
 VENV ?= .venv
 ARGS ?=
-# A further index for `make bench`: on Linux pip's own torch brings gigabytes of CUDA, and
-# TORCH_INDEX=https://download.pytorch.org/whl/cpu has builds without.
-TORCH_INDEX ?=
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
@@ -69,5 +66,5 @@ $(INSTALLED): pyproject.toml | $(BIN)/python
 
 $(INSTALLED_BENCH): pyproject.toml | $(INSTALLED)
 	@echo "installing the benchmarks' peers into $(VENV) (once)"
-	@$(PIP) $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) -e '.[bench]'
+	@$(PIP) -e '.[bench]'
 	@touch $@

@@ -46,14 +46,18 @@ def test_an_exception_reaches_the_caller_and_stops_the_rest(bad):
     assert map_tiles(lambda i: i, range(20)) == list(range(20))
 
 
-def test_an_interrupt_is_passed_on():
+def test_an_interrupt_is_passed_on_and_ends_the_work():
+    done = []
+
     def work(i):
         if threading.current_thread() is threading.main_thread():
             raise KeyboardInterrupt
         time.sleep(0.001)
+        done.append(i)
 
     with pytest.raises(KeyboardInterrupt):
-        map_tiles(work, range(8))
+        map_tiles(work, range(400))
+    assert len(done) < 200
     assert map_tiles(lambda i: i, range(8)) == list(range(8))
 
 
@@ -132,15 +136,18 @@ def _child(connection):
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="no fork here")
-@pytest.mark.parametrize("busy", [False, True])
-def test_a_forked_child_computes(busy):
+@pytest.mark.parametrize("when", ["idle", "tiles run", "the lock is held"])
+def test_a_forked_child_computes(when):
     X = np.random.default_rng(0).normal(size=(700, 2))
     expected = float((2.0 * RBF(0.7) + Linear(0.3))(X).sum())  # starts the pool
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
     child = context.Process(target=_child, args=(sender,))
-    if busy:  # forked while tiles run, and the BLAS is held
+    if when == "tiles run":
         map_tiles(lambda i: child.start() if i == 0 else time.sleep(0.002), range(8))
+    elif when == "the lock is held":
+        with threads._truce._lock:
+            child.start()
     else:
         child.start()
     try:

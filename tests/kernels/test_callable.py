@@ -21,6 +21,8 @@ def test_any_objects():
     lists = [list(w) for w in WORDS]  # of equal lengths: not to be taken for a matrix
     np.testing.assert_array_equal(k(lists), expected)
     np.testing.assert_array_equal(k(lists, lists[:1]), np.array(expected)[:, :1])
+    arrays = [np.array(list(w)) for w in WORDS]
+    np.testing.assert_array_equal(k(arrays), expected)
     sets = [set(w) for w in WORDS]
     np.testing.assert_array_equal((2.0 * k + 1.0)(sets), 2.0 * np.array(expected) + 1.0)
     np.testing.assert_array_equal(k(w for w in WORDS), expected)

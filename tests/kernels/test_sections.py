@@ -173,6 +173,24 @@ def test_derivatives_where_eigenvalues_vanish(make):
         np.testing.assert_allclose(slope, rise / (2.0 * step), rtol=1e-4)
 
 
+def apart(a, b):
+    return float(a[0] != b[0])
+
+
+def test_derivatives_where_sections_leave_the_range_of_the_anchors():
+    """K_AA has rank 2 of 4 whatever the length scales, and k_A(x) has a part outside its range."""
+    A = np.hstack([np.random.default_rng(5).normal(size=(4, 2)), np.zeros((4, 1))])
+    Z = np.hstack([X[:3], np.ones((3, 1))])
+    k = Flipped(Linear(length_scale=[0.7, 1.9]).on([0, 1]) + Callable(apart).on(2), A)
+    assert k._spectrum().root.shape == (4, 2)
+    G = np.random.default_rng(6).normal(size=(3, 3))
+    gradient = k.pullback(Z, Z[::-1], G, inputs=False)
+    for i, e in enumerate(1e-5 * np.eye(2)):
+        up, down = k.with_theta(k.theta + e), k.with_theta(k.theta - e)
+        rise = np.sum(G * (up(Z, Z[::-1]) - down(Z, Z[::-1])))
+        np.testing.assert_allclose(gradient.theta[i], rise / 2e-5, rtol=1e-6)
+
+
 def test_a_kernel_of_zeros_flips_to_zeros():
     k = Flipped(Linear(), np.zeros((3, 2)))
     np.testing.assert_array_equal(k(X), 0.0)
