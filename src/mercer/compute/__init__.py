@@ -8,7 +8,7 @@ from mercer.compute.executors import (
     register_executor,
     row_blocks,
 )
-from mercer.compute.threads import blas_for, map_tiles, thread_count
+from mercer.compute.threads import blas_for, map_tiles, run_together, thread_count
 
 __all__ = [
     "Executor",
@@ -19,5 +19,6 @@ __all__ = [
     "map_tiles",
     "register_executor",
     "row_blocks",
+    "run_together",
     "thread_count",
 ]

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import scipy.linalg  # noqa: F401  (its BLAS must be loaded before threadpoolctl looks for it)
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["blas_for", "map_tiles", "thread_count"]
+__all__ = ["blas_for", "map_tiles", "run_together", "thread_count"]
 
 Tile = TypeVar("Tile")
 Result = TypeVar("Result")
@@ -70,6 +70,7 @@ class _Truce:
 
 _truce = _Truce()
 _pool: ThreadPoolExecutor | None = None
+_local = threading.local()  # .alone: this thread is one of several that share the cores already
 
 
 def _forget_pool() -> None:
@@ -121,7 +122,7 @@ def map_tiles(function: Callable[[Tile], Result], tiles: Sequence[Tile]) -> list
     adds them up gets the same bits whatever the number of threads.
     """
     helpers = min(thread_count(), len(tiles) // 2) - 1
-    if helpers < 1:
+    if helpers < 1 or getattr(_local, "alone", False):
         return [function(tile) for tile in tiles]
     global _pool
     if _pool is None:
@@ -152,3 +153,19 @@ def map_tiles(function: Callable[[Tile], Result], tiles: Sequence[Tile]) -> list
             if not future.cancelled():
                 future.result()
     return results
+
+
+def run_together(jobs: Sequence[Callable[[], Result]], n_threads: int) -> list[Result]:
+    """Return the results of long jobs, run at once on `n_threads` threads of their own.
+
+    Each job has one core: the BLAS is held at one thread, and tiles run in the job's thread.
+    Ctrl-C reaches the caller's thread alone; it is passed on as soon as the jobs have ended, so a
+    caller that can stop its jobs should make them end (see `mercer.evidence.maximise`).
+    """
+
+    def alone(job: Callable[[], Result]) -> Result:
+        _local.alone = True
+        return job()
+
+    with _truce.hold(), ThreadPoolExecutor(n_threads, thread_name_prefix="mercer-job") as pool:
+        return list(pool.map(alone, jobs))

@@ -86,7 +86,8 @@ class GPRegressor(StorableEstimator, BayesianRegressor):
     warm_start : bool, default False
         Whether a second `fit` starts from the hyperparameters of the one before.
     n_jobs : int or None, default None
-        How many starts to run at once, in processes.
+        How many starts to run at once, each on a core and with a matrix of its own; -1 is one for
+        each core.
     random_state : int, RandomState, Generator or None, default None
         For the random starts.
     verbose : int, default 0

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import signal
 import sys
+import threading
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -10,10 +13,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from mercer.compute import run_together
 from mercer.errors import NotPositiveDefiniteError
 
 __all__ = ["Optimum", "maximise", "starts"]
@@ -178,7 +182,8 @@ def maximise(
     max_iter : int
         Iterations for each start.
     n_jobs : int, optional
-        How many starts to run at once, each in a process of its own; None is one after the other.
+        How many starts to run at once, each on a thread and a core of its own; -1 is one for each
+        core, None one after the other.
     random_state : int, generator or None
         For the random starts.
     verbose : int
@@ -195,22 +200,20 @@ def maximise(
     points = starts(objective, n_restarts, rng)
     labels = [f"start {i + 1}/{len(points)}, " if n_restarts else "" for i in range(len(points))]
     arguments = (objective.bounds, optimizer, max_iter, verbose)
-    found: list[Optimum] = []
-    if n_jobs is not None and n_jobs != 1 and len(points) > 1:
-        jobs = [delayed(_attempt)(objective, p, *arguments, t) for p, t in zip(points, labels)]  # noqa: B905
-        found = [o for o in Parallel(n_jobs=n_jobs)(jobs) if o is not None]
+    threads = min(effective_n_jobs(n_jobs), len(points))
+    if threads > 1:
+        found = _together(objective, points, labels, threads, arguments)
     else:
+        found = []
         for point, label in zip(points, labels, strict=True):
-            optimum = _attempt(objective, point, *arguments, label)
-            if optimum is not None:
-                found.append(optimum)
-                if optimum.status == "interrupted":
-                    break
-    if not found:
-        # Let the reason come out.
-        objective(points[0])
+            found.append(_attempt(objective, point, *arguments, label))
+            if found[-1] is not None and found[-1].status == "interrupted":
+                break
+    ended = [optimum for optimum in found if optimum is not None]
+    if not ended:
+        objective(points[0])  # to let the reason come out
         raise NotPositiveDefiniteError("no start of the optimisation could be evaluated")
-    return _best(found)
+    return _best(ended)
 
 
 def _attempt(objective: Any, start: Floats, *arguments: Any) -> Optimum | None:
@@ -218,6 +221,54 @@ def _attempt(objective: Any, start: Floats, *arguments: Any) -> Optimum | None:
     try:
         return _run(objective, start, *arguments)
     except NotPositiveDefiniteError:
+        return None
+
+
+def _together(
+    objective: Any,
+    points: Sequence[Floats],
+    labels: Sequence[str],
+    threads: int,
+    arguments: tuple[Any, ...],
+) -> list[Optimum | None]:
+    """Run the starts on several threads, each with a copy of the objective.
+
+    The first start is evaluated beforehand: it decides what all of them share, such as jitter.
+    Ctrl-C reaches only the caller's thread, which waits; it tells the others to stop, and they
+    return the best they have.
+    """
+    objective(points[0])
+    stop = threading.Event()
+
+    def stoppable(function: Function) -> Function:
+        def evaluate(theta: Floats) -> tuple[float, Floats]:
+            if stop.is_set():
+                raise KeyboardInterrupt
+            return function(theta)
+
+        return evaluate
+
+    def job(point: Floats, label: str) -> Callable[[], Optimum | None]:
+        function = stoppable(copy.copy(objective))
+        return lambda: _stopped(function, point, *arguments, label)
+
+    jobs = [job(point, label) for point, label in zip(points, labels, strict=True)]
+    previous = None
+    in_main = threading.current_thread() is threading.main_thread()
+    if in_main:
+        previous = signal.signal(signal.SIGINT, lambda *_: stop.set())
+    try:
+        return run_together(jobs, threads)
+    finally:
+        if in_main:
+            signal.signal(signal.SIGINT, previous)
+
+
+def _stopped(function: Function, start: Floats, *arguments: Any) -> Optimum | None:
+    """As `_attempt`; None too for a start that was stopped before its first evaluation."""
+    try:
+        return _attempt(function, start, *arguments)
+    except KeyboardInterrupt:
         return None
 
 

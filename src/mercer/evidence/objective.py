@@ -188,6 +188,14 @@ class Objective:
             dlikelihood = dlikelihood + outputs * extra
         return np.concatenate([dkernel, dlikelihood])
 
+    def __copy__(self) -> Objective:
+        """Return an objective with the same jitter and a workspace of its own."""
+        new = Objective(
+            self.kernel, self.likelihood, self.mean, self.data, self.criterion, self.bounds
+        )
+        new.jitter, new._last_good = self.jitter, self._last_good
+        return new
+
     def release(self) -> None:
         """Give back the n x n workspace."""
         self._workspace = None
