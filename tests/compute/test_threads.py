@@ -51,6 +51,7 @@ def test_an_interrupt_is_passed_on_and_ends_the_work():
 
     def work(i):
         if threading.current_thread() is threading.main_thread():
+            time.sleep(0.02)  # until the others are at work
             raise KeyboardInterrupt
         time.sleep(0.001)
         done.append(i)

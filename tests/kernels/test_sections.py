@@ -14,6 +14,7 @@ from mercer.kernels import (
     Flipped,
     Linear,
     Polynomial,
+    Precomputed,
     Sum,
     Tanh,
 )
@@ -173,15 +174,20 @@ def test_derivatives_where_eigenvalues_vanish(make):
         np.testing.assert_allclose(slope, rise / (2.0 * step), rtol=1e-4)
 
 
-def apart(a, b):
-    return float(a[0] != b[0])
-
-
 def test_derivatives_where_sections_leave_the_range_of_the_anchors():
-    """K_AA has rank 2 of 4 whatever the length scales, and k_A(x) has a part outside its range."""
-    A = np.hstack([np.random.default_rng(5).normal(size=(4, 2)), np.zeros((4, 1))])
-    Z = np.hstack([X[:3], np.ones((3, 1))])
-    k = Flipped(Linear(length_scale=[0.7, 1.9]).on([0, 1]) + Callable(apart).on(2), A)
+    """K_AA = D S D, with a diagonal D of the length scales, turns but keeps its rank, 2 of 4.
+
+    The sections at other points, numbers 4 to 6 of the table, are not in its range.
+    """
+    local = np.random.default_rng(5)
+    B = local.normal(size=(4, 2))
+    table = local.normal(size=(7, 7))
+    table = table + table.T
+    table[:4, :4] = B @ np.diag([1.0, -1.0]) @ B.T
+    A = np.hstack([local.normal(size=(4, 2)), np.arange(4.0)[:, None]])
+    Z = np.hstack([X[:3], np.arange(4.0, 7.0)[:, None]])
+    inner = EquivalentGP(RBF([0.7, 1.9]), X[:1]).on([0, 1]) * Precomputed(table).on(2)
+    k = Flipped(inner, A)
     assert k._spectrum().root.shape == (4, 2)
     G = np.random.default_rng(6).normal(size=(3, 3))
     gradient = k.pullback(Z, Z[::-1], G, inputs=False)

@@ -7,28 +7,27 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    _num_samples,
-    check_array,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from mercer import means
 from mercer.errors import ConvergenceWarning, JitterWarning, NotPositiveDefiniteError
-from mercer.estimators.memory import require_memory
-from mercer.estimators.precomputed import PrecomputedPredictive, require_no_inputs
+from mercer.estimators.precomputed import PrecomputedPredictive
+from mercer.estimators.preparation import PRECOMPUTED, exact_objective
 from mercer.estimators.regressor import BayesianRegressor, as_generator
 from mercer.estimators.resolve import as_gaussian, as_kernel, require_choice, require_mercer
 from mercer.estimators.state import StorableEstimator
-from mercer.evidence import Data, Objective, Optimum, hessian, maximise, standard_errors
-from mercer.evidence.defaults import bounded_noise, default_kernel, default_noise, spread
-from mercer.evidence.diagnostics import warn_at_bounds
+from mercer.evidence import (
+    Data,
+    Objective,
+    Optimum,
+    hessian,
+    maximise,
+    standard_errors,
+    warn_at_bounds,
+)
 from mercer.inference.exact import leave_one_out, posterior
-from mercer.kernels import RBF, Kernel, Precomputed
+from mercer.kernels import RBF
 from mercer.likelihoods import Gaussian, Likelihood
-from mercer.means import Mean
 from mercer.posterior import Posterior, Predictive, prior
 from mercer.registry import storable
 
@@ -193,54 +192,22 @@ class GPRegressor(StorableEstimator, BayesianRegressor):
             Powers of the likelihood: weight 2 is the row twice, weight 0 the row left out.
         """
         self._check_options()
-        kernel, noise = (None, None) if self._is_precomputed else as_kernel(self.kernel)
-        given = as_gaussian(self.likelihood, noise)
-        X, Y, weights, kept = self._validated(X, y, sample_weight, kernel)
-        if given is not None and not np.all(kept):
-            given = given.subset(kept)
-        if kernel is not None:
-            X = kernel.inputs(X)
-        mean = means.from_spec(self.mean)
-        matrix = None
-        if self._is_precomputed:
-            # The engine works on row numbers of the matrix; rows of weight 0 stay in it.
-            require_no_inputs(mean)
-            matrix, X = Precomputed(X), np.flatnonzero(kept).astype(float)[:, None]
-        data, variance, mean = self._data(X, Y, weights, mean, kernel)
-        widths = spread(X, weights) if kernel is None or kernel.is_numeric else np.ones(1)
-        if matrix is not None:
-            kernel = matrix
-        elif kernel is None:
-            kernel = default_kernel(widths, variance, self.hyperprior is not None)
-        else:
-            kernel = kernel.anchored(X)
-            require_mercer(kernel)
-        likelihood = default_noise(variance) if given is None else given
-        if self.warm_start and hasattr(self, "kernel_"):
-            kernel, likelihood = self._warm(kernel, likelihood)
-        # Bounds that come from the data serve the search alone: the fitted kernel keeps the user's.
-        bounds = np.concatenate(
-            [
-                kernel.with_bounds_from(widths, variance).bounds,
-                bounded_noise(likelihood, variance).bounds,
-            ]
-        )
-        objective = Objective(kernel, likelihood, mean, data, self.objective, bounds)
+        objective = exact_objective(self, X, y, sample_weight)
         try:
             optimum = self._search(objective)
             self._finish(objective, optimum)
         except NotPositiveDefiniteError as error:
             raise NotPositiveDefiniteError(
-                f"the covariance of the targets cannot be factorised under {kernel!r} with "
-                f"{likelihood!r}: {error}. Likely causes: repeated rows with too little noise, a "
-                "length scale far longer than the data, or a kernel that is not positive "
-                "semi-definite. Try more noise, or scale the inputs"
+                f"the covariance of the targets cannot be factorised under {objective.kernel!r} "
+                f"with {objective.likelihood!r}: {error}. Likely causes: repeated rows with "
+                "too little noise, a length scale far longer than the data, or a kernel that is "
+                "not positive semi-definite. Try more noise, or scale the inputs"
             ) from error
         return self
 
     @property
     def _is_precomputed(self) -> bool:
-        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+        return isinstance(self.kernel, str) and self.kernel == PRECOMPUTED
 
     def _check_options(self) -> None:
         require_choice("inference", self.inference, ("auto", "exact"))
@@ -252,57 +219,6 @@ class GPRegressor(StorableEstimator, BayesianRegressor):
             value = getattr(self, name)
             if not isinstance(value, (int, np.integer)) or value < least:
                 raise ValueError(f"{name} must be a whole number from {least}, got {value!r}")
-
-    def _validated(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, kernel: Kernel | None
-    ) -> tuple[Any, Floats, Floats | None, NDArray[np.bool_]]:
-        """Return X, Y (n, P) and weights with the rows of weight 0 left out, and which stay."""
-        if kernel is None or kernel.is_numeric:
-            require_memory(_num_samples(X))
-            X, y = validate_data(
-                self, X, y, multi_output=True, y_numeric=True, dtype=np.float64, order="C"
-            )
-        else:
-            X = kernel.inputs(X)
-            y = check_array(y, ensure_2d=False, dtype=np.float64)
-            require_memory(len(X))
-        self._multioutput = np.ndim(y) == 2
-        Y = np.array(y, dtype=float)
-        Y = Y.reshape(len(Y), -1)
-        if len(Y) != len(X):
-            raise ValueError(f"X has {len(X)} rows and y has {len(Y)}")
-        kept = np.ones(len(Y), dtype=bool)
-        if sample_weight is None:
-            return X, Y, None, kept
-        weights = _check_sample_weight(sample_weight, Y, dtype=np.float64)
-        if np.any(weights < 0):
-            raise ValueError(f"weights must not be negative, got one of {weights.min()}")
-        kept = weights > 0
-        return X if self._is_precomputed else X[kept], Y[kept], weights[kept], kept
-
-    def _data(
-        self, X: Any, Y: Floats, weights: Floats | None, mean: Mean, kernel: Kernel | None
-    ) -> tuple[Data, float, Mean]:
-        """Choose the units of the outputs; return the data, the targets' variance, and the mean."""
-        outputs = Y.shape[1]
-        residual = Y if mean.estimate is not None else Y - mean(X, outputs)
-        if self.normalize_y and isinstance(mean, means.Zero):
-            # scikit-learn's meaning: the normalised targets have mean 0
-            mean = means.Constant(np.average(Y, axis=0, weights=weights), estimate=None)
-            residual = Y - mean(X, outputs)
-        width = spread(residual, weights)
-        default = kernel is None and not self._is_precomputed
-        if self.normalize_y or (default and outputs > 1):
-            return Data(X, Y, weights, width), 1.0, mean
-        return Data(X, Y, weights, np.ones(outputs)), float(np.mean(width**2)), mean
-
-    def _warm(self, kernel: Kernel, likelihood: Gaussian) -> tuple[Kernel, Gaussian]:
-        """Move the start to the hyperparameters of the last fit, where they have the same form."""
-        if self.kernel_.parameter_names == kernel.parameter_names:
-            kernel = kernel.with_theta(self.kernel_.theta)
-        if self.likelihood_.parameter_names == likelihood.parameter_names:
-            likelihood = likelihood.with_theta(self.likelihood_.theta)
-        return kernel, likelihood
 
     def _search(self, objective: Objective) -> Optimum:
         if self.optimizer is None:

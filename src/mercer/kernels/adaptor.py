@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mercer.compute import row_blocks
-from mercer.kernels.base import BlockGradient, Kernel, contract
+from mercer.kernels.base import BlockGradient, Kernel
 from mercer.kernels.differences import STEP, numeric_rows, pull_rows
+from mercer.kernels.tiles import contract
 from mercer.params import Parameter, positive
 from mercer.registry import storable
 

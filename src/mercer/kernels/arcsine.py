@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mercer.kernels.base import BlockGradient, contract
+from mercer.kernels.base import BlockGradient
 from mercer.kernels.dot import Dot, norms
 from mercer.kernels.stationary import length_bounds
+from mercer.kernels.tiles import contract
 from mercer.params import Parameter, positive
 from mercer.registry import storable
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mercer.compute import blas_for, map_tiles, row_blocks
+from mercer.kernels.tiles import pair, plain_tile, symmetric_tile, upper
 from mercer.params import Parameter, Parametrised
 from mercer.registry import from_json, to_json
 
@@ -178,14 +178,14 @@ class Kernel(Parametrised):
 
         def mirror(tile: tuple[slice, slice]) -> None:
             i, j = tile
-            block = self._block(*_pair(X, i, j))
+            block = self._block(*pair(X, i, j))
             K[i, j] = block
             if i != j:
                 K[j, i] = block.T
             else:
-                _mirror_upper(K[i, i])  # matrix products are symmetric but for their rounding
+                _mirrorupper(K[i, i])  # matrix products are symmetric but for their rounding
 
-        self._run(mirror, _upper(rows))
+        self._run(mirror, upper(rows))
         return K
 
     def gram_lower(self, X: Any, out: Floats | None = None) -> Floats:
@@ -198,12 +198,12 @@ class Kernel(Parametrised):
         K = np.empty((n, n), order="F") if out is None else out
         if K.shape != (n, n) or not K.flags.f_contiguous:
             raise ValueError(f"out must be a Fortran-ordered array of shape {(n, n)}")
-        upper = K.T  # C order: tiles of the upper triangle here are the lower triangle of K
+        rows_first = K.T  # C order: tiles of the upper triangle here are the lower triangle of K
 
         def fill(tile: tuple[slice, slice]) -> None:
-            upper[tile] = self._block(*_pair(X, *tile))
+            rows_first[tile] = self._block(*pair(X, *tile))
 
-        self._run(fill, _upper(self._cut(n)))
+        self._run(fill, upper(self._cut(n)))
         return K
 
     def diag(self, X: Any) -> Floats:
@@ -236,10 +236,10 @@ class Kernel(Parametrised):
             raise ValueError(f"G must have shape {(len(X), len(Z))}, got {G.shape}")
         rows = self._cut(len(X))
         if symmetric:
-            tiles, cotangent = _upper(rows), _symmetric_tile(G)
+            tiles, cotangent = upper(rows), symmetric_tile(G)
         else:
             tiles = [(i, j) for i in rows for j in self._cut(len(Z))]
-            cotangent = _plain_tile(G)
+            cotangent = plain_tile(G)
 
         def pull(tile: tuple[slice, slice]) -> BlockGradient:
             return self._block_pullback(X[tile[0]], Z[tile[1]], cotangent(*tile), inputs)
@@ -347,19 +347,13 @@ def is_number(value: Any) -> bool:
     return isinstance(value, (numbers.Real, Parameter)) and not isinstance(value, bool)
 
 
-def contract(G: Floats, K: Floats) -> float:
-    """Return sum(G * K), by NumPy's own loop: the BLAS's sum depends on how many threads it has."""
-    return float(np.einsum("i,i->", G.reshape(-1), K.reshape(-1)))
-
-
 def _object_array(X: Any, name: str) -> NDArray[Any]:
     try:
         items = list(X)
     except TypeError:
         raise ValueError(f"{name} must be a sequence of objects, got {X!r}") from None
     out = np.empty(len(items), dtype=object)
-    for i, item in enumerate(items):  # all at once, NumPy would unpack items that are lists
-        out[i] = item
+    out[:] = items
     return out
 
 
@@ -371,47 +365,3 @@ def _around(bounds: tuple[Any, Any], parameter: Parameter) -> tuple[Any, Any]:
     if not parameter.is_vector:
         return float(np.min(low)), float(np.max(high))
     return np.broadcast_to(low, value.shape), np.broadcast_to(high, value.shape)
-
-
-def _upper(rows: list[slice]) -> list[tuple[slice, slice]]:
-    return [(a, b) for i, a in enumerate(rows) for b in rows[i:]]
-
-
-def _pair(X: Any, i: slice, j: slice) -> tuple[Any, Any]:
-    """Return two blocks of rows: one and the same object on the diagonal."""
-    A = X[i]
-    return A, A if i == j else X[j]
-
-
-def _mirror_upper(K: Floats) -> None:
-    """Overwrite the lower triangle of a square matrix by the upper one."""
-    blocks = row_blocks(len(K), TILE)
-    for i, a in enumerate(blocks):
-        np.copyto(K[a, a], K[a, a].T, where=_below(a.stop - a.start))
-        for b in blocks[i + 1 :]:
-            K[b, a] = K[a, b].T
-
-
-@lru_cache(maxsize=8)
-def _below(n: int) -> NDArray[np.bool_]:
-    return np.tri(n, n, -1, dtype=bool)
-
-
-def _plain_tile(G: Floats) -> Any:
-    return lambda i, j: np.array(G[i, j], order="C")  # a copy: the loops take no read-only array
-
-
-def _symmetric_tile(G: Floats) -> Any:
-    """Return a function giving the cotangent of tile (i, j) of the upper triangle.
-
-    Off the diagonal a tile stands for its mirror image too, hence the factor 2.
-    """
-    upper = G.T
-
-    def tile(i: slice, j: slice) -> Floats:
-        if i != j:
-            return np.multiply(upper[i, j], 2.0, order="C")
-        square = np.triu(upper[i, j])
-        return square + np.triu(square, 1).T
-
-    return tile

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mercer.compute import row_blocks
-from mercer.kernels.base import BlockGradient, Kernel, contract
+from mercer.kernels.base import BlockGradient, Kernel
 from mercer.kernels.differences import numeric_rows, pull_rows
 from mercer.kernels.features import shape_of
+from mercer.kernels.tiles import contract
 from mercer.registry import storable
 
 __all__ = ["Callable", "Precomputed"]

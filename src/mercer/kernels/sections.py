@@ -7,9 +7,10 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.kernels.base import BlockGradient, Kernel, contract
+from mercer.kernels.base import BlockGradient, Kernel
 from mercer.kernels.composite import OfOne
 from mercer.kernels.features import shape_of
+from mercer.kernels.tiles import contract
 from mercer.params import Parameter
 from mercer.registry import storable
 

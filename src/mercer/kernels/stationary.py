@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gamma, kv
 
-from mercer.kernels.base import BlockGradient, Kernel, contract
+from mercer.kernels.base import BlockGradient, Kernel
+from mercer.kernels.tiles import contract
 from mercer.linalg import loops
 from mercer.params import Parameter, positive
 from mercer.registry import storable

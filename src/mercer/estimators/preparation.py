@@ -1,0 +1,145 @@
+"""From validated rows and a user's model to the objective that a fit maximises."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    _num_samples,
+    check_array,
+    validate_data,
+)
+
+from mercer import means
+from mercer.estimators.memory import require_memory
+from mercer.estimators.precomputed import require_no_inputs
+from mercer.estimators.resolve import as_gaussian, as_kernel, require_mercer
+from mercer.evidence import Data, Objective
+from mercer.evidence.defaults import bounded_noise, default_kernel, default_noise, spread
+from mercer.kernels import Kernel, Precomputed
+from mercer.likelihoods import Gaussian
+from mercer.means import Mean
+
+__all__ = ["PRECOMPUTED", "Rows", "exact_objective", "validated_rows"]
+
+Floats = NDArray[np.float64]
+
+PRECOMPUTED = "precomputed"
+
+
+class Rows(NamedTuple):
+    """Training rows, those of weight 0 left out (of a precomputed matrix they stay in X).
+
+    X : inputs
+    Y : (n, P) targets
+    weights : (n,) or None
+    kept : mask over the rows that were given
+    """
+
+    X: Any
+    Y: Floats
+    weights: Floats | None
+    kept: NDArray[np.bool_]
+
+
+def validated_rows(
+    estimator: Any,
+    X: Any,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None,
+    kernel: Kernel | None,
+    precomputed: bool,
+) -> Rows:
+    """Check what was given to `fit`, and that an exact fit to it fits into memory."""
+    if kernel is None or kernel.is_numeric:
+        require_memory(_num_samples(X))
+        X, y = validate_data(
+            estimator, X, y, multi_output=True, y_numeric=True, dtype=np.float64, order="C"
+        )
+    else:
+        X = kernel.inputs(X)
+        require_memory(len(X))
+        y = check_array(y, ensure_2d=False, dtype=np.float64)
+    if kernel is not None:
+        X = kernel.inputs(X)
+    estimator._multioutput = np.ndim(y) == 2
+    Y = np.array(y, dtype=float)
+    Y = Y.reshape(len(Y), -1)
+    if len(Y) != len(X):
+        raise ValueError(f"X has {len(X)} rows and y has {len(Y)}")
+    if sample_weight is None:
+        return Rows(X, Y, None, np.ones(len(Y), dtype=bool))
+    weights = _check_sample_weight(sample_weight, Y, dtype=np.float64)
+    if np.any(weights < 0):
+        raise ValueError(f"weights must not be negative, got one of {weights.min()}")
+    kept = weights > 0
+    return Rows(X if precomputed else X[kept], Y[kept], weights[kept], kept)
+
+
+def _output_units(
+    rows: Rows, mean: Mean, normalize: bool, default_kernel: bool
+) -> tuple[Floats, float, Mean]:
+    """Return the units in which the kernel sees the outputs, their variance in these, and the mean.
+
+    Several outputs under one default kernel are seen in units of their standard deviations.
+    """
+    Y, weights = rows.Y, rows.weights
+    outputs = Y.shape[1]
+    if normalize and isinstance(mean, means.Zero):
+        # scikit-learn's meaning: the normalised targets have mean 0
+        mean = means.Constant(np.average(Y, axis=0, weights=weights), estimate=None)
+    width = spread(Y if mean.estimate is not None else Y - mean(rows.X, outputs), weights)
+    if normalize or (default_kernel and outputs > 1):
+        return width, 1.0, mean
+    return np.ones(outputs), float(np.mean(width**2)), mean
+
+
+def exact_objective(
+    estimator: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
+) -> Objective:
+    """Return the objective of an exact fit by a `GPRegressor`, at its start."""
+    precomputed = isinstance(estimator.kernel, str) and estimator.kernel == PRECOMPUTED
+    kernel, noise = (None, None) if precomputed else as_kernel(estimator.kernel)
+    likelihood = as_gaussian(estimator.likelihood, noise)
+    mean = means.from_spec(estimator.mean)
+    rows = validated_rows(estimator, X, y, sample_weight, kernel, precomputed)
+    if precomputed:
+        # The engine works on row numbers of the matrix.
+        require_no_inputs(mean)
+        kernel = Precomputed(rows.X)
+        rows = rows._replace(X=np.flatnonzero(rows.kept).astype(float)[:, None])
+    scale, variance, mean = _output_units(rows, mean, estimator.normalize_y, kernel is None)
+    widths = np.ones(1)
+    if kernel is None or kernel.is_numeric:
+        widths = spread(rows.X, rows.weights)
+    if kernel is None:
+        kernel = default_kernel(widths, variance, estimator.hyperprior is not None)
+    kernel = kernel.anchored(rows.X)
+    require_mercer(kernel)
+    if likelihood is None:
+        likelihood = default_noise(variance)
+    elif not np.all(rows.kept):
+        likelihood = likelihood.subset(rows.kept)
+    if estimator.warm_start and hasattr(estimator, "kernel_"):
+        kernel, likelihood = _warm(estimator, kernel, likelihood)
+    # Bounds that come from the data serve the search alone: the fitted kernel keeps the user's.
+    bounds = np.concatenate(
+        [
+            kernel.with_bounds_from(widths, variance).bounds,
+            bounded_noise(likelihood, variance).bounds,
+        ]
+    )
+    data = Data(rows.X, rows.Y, rows.weights, scale)
+    return Objective(kernel, likelihood, mean, data, estimator.objective, bounds)
+
+
+def _warm(estimator: Any, kernel: Kernel, likelihood: Gaussian) -> tuple[Kernel, Gaussian]:
+    """Move the start to the hyperparameters of the last fit, where they have the same form."""
+    if estimator.kernel_.parameter_names == kernel.parameter_names:
+        kernel = kernel.with_theta(estimator.kernel_.theta)
+    if estimator.likelihood_.parameter_names == likelihood.parameter_names:
+        likelihood = likelihood.with_theta(estimator.likelihood_.theta)
+    return kernel, likelihood

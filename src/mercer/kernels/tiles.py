@@ -1,0 +1,68 @@
+"""Tiles of matrices, and what happens within one."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.compute import row_blocks
+
+__all__ = ["contract", "mirror_upper", "pair", "plain_tile", "symmetric_tile", "upper"]
+
+Floats = NDArray[np.float64]
+
+_BLOCK = 256
+
+
+def contract(G: Floats, K: Floats) -> float:
+    """Return sum(G * K), by NumPy's own loop: the BLAS's sum depends on how many threads it has."""
+    return float(np.einsum("i,i->", G.reshape(-1), K.reshape(-1)))
+
+
+def upper(rows: list[slice]) -> list[tuple[slice, slice]]:
+    """Return the tiles on and above the diagonal."""
+    return [(a, b) for i, a in enumerate(rows) for b in rows[i:]]
+
+
+def pair(X: Any, i: slice, j: slice) -> tuple[Any, Any]:
+    """Return two blocks of rows: one and the same object on the diagonal."""
+    A = X[i]
+    return A, A if i == j else X[j]
+
+
+def _mirrorupper(K: Floats) -> None:
+    """Overwrite the lower triangle of a square matrix by the upper one."""
+    blocks = row_blocks(len(K), _BLOCK)
+    for i, a in enumerate(blocks):
+        np.copyto(K[a, a], K[a, a].T, where=_below(a.stop - a.start))
+        for b in blocks[i + 1 :]:
+            K[b, a] = K[a, b].T
+
+
+@lru_cache(maxsize=8)
+def _below(n: int) -> NDArray[np.bool_]:
+    return np.tri(n, n, -1, dtype=bool)
+
+
+def plain_tile(G: Floats) -> Any:
+    """Return a function giving the cotangent of tile (i, j)."""
+    return lambda i, j: np.array(G[i, j], order="C")  # a copy: the loops take no read-only array
+
+
+def symmetric_tile(G: Floats) -> Any:
+    """Return a function giving the cotangent of tile (i, j) of the upper triangle.
+
+    Off the diagonal a tile stands for its mirror image too, hence the factor 2.
+    """
+    mirrored = G.T
+
+    def tile(i: slice, j: slice) -> Floats:
+        if i != j:
+            return np.multiply(mirrored[i, j], 2.0, order="C")
+        square = np.triu(mirrored[i, j])
+        return square + np.triu(square, 1).T
+
+    return tile
