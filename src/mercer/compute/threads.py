@@ -132,18 +132,19 @@ def map_tiles(function: Callable[[Tile], Result], tiles: Sequence[Tile]) -> list
     stop = threading.Event()
 
     def work() -> None:
-        for i in numbers:
-            if i >= len(tiles) or stop.is_set():
-                return
-            results[i] = function(tiles[i])
+        try:
+            for i in numbers:
+                if i >= len(tiles) or stop.is_set():
+                    return
+                results[i] = function(tiles[i])
+        except BaseException:
+            stop.set()
+            raise
 
     with _truce.hold():
         futures = [_pool.submit(work) for _ in range(helpers)]
         try:
             work()
-        except BaseException:
-            stop.set()
-            raise
         finally:
             # A helper that has not started has nothing left to do; one that has must finish.
             for future in futures:

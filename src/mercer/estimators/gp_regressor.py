@@ -292,7 +292,7 @@ class GPRegressor(StorableEstimator, BayesianRegressor):
         """Return the process before any data; the default kernel is a unit RBF then."""
         if self._is_precomputed:
             check_is_fitted(self, "posterior_")
-        kernel, noise = as_kernel(self.kernel)
+        kernel, noise = as_kernel(self.kernel, X)
         kernel = 1.0 * RBF() if kernel is None else kernel
         require_mercer(kernel)
         if kernel.is_numeric:

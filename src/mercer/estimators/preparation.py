@@ -102,7 +102,7 @@ def exact_objective(
 ) -> Objective:
     """Return the objective of an exact fit by a `GPRegressor`, at its start."""
     precomputed = isinstance(estimator.kernel, str) and estimator.kernel == PRECOMPUTED
-    kernel, noise = (None, None) if precomputed else as_kernel(estimator.kernel)
+    kernel, noise = (None, None) if precomputed else as_kernel(estimator.kernel, X)
     likelihood = as_gaussian(estimator.likelihood, noise)
     mean = means.from_spec(estimator.mean)
     rows = validated_rows(estimator, X, y, sample_weight, kernel, precomputed)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from mercer.kernels import Kernel, from_sklearn
 from mercer.likelihoods import Gaussian
 from mercer.params import Parameter
@@ -17,15 +19,18 @@ def require_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
 
 
-def as_kernel(spec: Any) -> tuple[Kernel | None, Parameter | None]:
+def as_kernel(spec: Any, X: Any) -> tuple[Kernel | None, Parameter | None]:
     """Return the kernel (None: to be chosen from the data) and the noise that came with it.
 
     Takes None, a Mercer kernel, or a scikit-learn kernel, whose WhiteKernel becomes the noise.
+    X tells the number of columns, on which some of scikit-learn's kernels depend.
     """
     if spec is None or isinstance(spec, Kernel):
         return spec, None
-    if hasattr(spec, "eval_gradient") or hasattr(spec, "clone_with_theta"):
-        return from_sklearn(spec)
+    if hasattr(spec, "clone_with_theta"):
+        shape: tuple[int, ...] = np.shape(X) if isinstance(X, (list, tuple)) else ()
+        shape = getattr(X, "shape", shape)
+        return from_sklearn(spec, shape[1] if len(shape) == 2 else None)
     raise ValueError(
         f"kernel must be None, 'precomputed', a kernel of mercer.kernels or one of scikit-learn's, "
         f"got {spec!r}; wrap a function as mercer.kernels.Callable(f)"

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mercer.compute import blas_for, map_tiles, row_blocks
-from mercer.kernels.tiles import pair, plain_tile, symmetric_tile, upper
+from mercer.kernels.tiles import mirror_upper, pair, plain_tile, symmetric_tile, upper
 from mercer.params import Parameter, Parametrised
 from mercer.registry import from_json, to_json
 
@@ -76,11 +76,6 @@ class Kernel(Parametrised):
                 f"with_parameters({name}=...) if {name} is a parameter"
             )
         super().__setattr__(name, value)
-
-    def with_parameters(self, **parameters: Any) -> Self:
-        """Return a new kernel with some of its own parameters replaced, by numbers or others."""
-        super().with_parameters(**parameters)  # raises for a name that is not known
-        return self.from_state(self.to_state() | parameters)
 
     @property
     def is_mercer(self) -> bool:
@@ -183,7 +178,7 @@ class Kernel(Parametrised):
             if i != j:
                 K[j, i] = block.T
             else:
-                _mirrorupper(K[i, i])  # matrix products are symmetric but for their rounding
+                mirror_upper(K[i, i])  # matrix products are symmetric but for their rounding
 
         self._run(mirror, upper(rows))
         return K

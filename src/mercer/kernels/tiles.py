@@ -33,7 +33,7 @@ def pair(X: Any, i: slice, j: slice) -> tuple[Any, Any]:
     return A, A if i == j else X[j]
 
 
-def _mirrorupper(K: Floats) -> None:
+def mirror_upper(K: Floats) -> None:
     """Overwrite the lower triangle of a square matrix by the upper one."""
     blocks = row_blocks(len(K), _BLOCK)
     for i, a in enumerate(blocks):

@@ -95,11 +95,6 @@ class Mean(Parametrised):
         # One column of coefficients that serves all outputs collects the sum.
         return np.ravel(gradient if beta.shape[1] > 1 else gradient.sum(axis=1))
 
-    def with_parameters(self, **parameters: Parameter) -> Self:
-        """Return a new mean with some of its coefficients replaced."""
-        super().with_parameters(**parameters)  # for its check of the names
-        return type(self)(**(self.to_state() | parameters))
-
     def _fixed(self, X: Any) -> Floats:
         """Return m0, shape (n, 1) or (n, P)."""
         return np.zeros((n_rows(X), 1))

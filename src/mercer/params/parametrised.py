@@ -112,15 +112,15 @@ class Parametrised:
             start = stop
         return self._with(parameters, tuple(children))
 
-    def with_parameters(self, **parameters: Parameter) -> Self:
-        """Return a new object with some of its own parameters replaced."""
+    def with_parameters(self, **parameters: Any) -> Self:
+        """Return a new object with some of its own parameters replaced, by numbers or others."""
         unknown = set(parameters) - set(self._parameters)
         if unknown:
             raise ValueError(
                 f"{type(self).__name__} has no parameter {sorted(unknown)}; it has "
                 f"{sorted(self._parameters)}"
             )
-        return self._with(parameters, self._children)
+        return self.from_state(self.to_state() | parameters)
 
     def _with(self, parameters: dict[str, Parameter], children: tuple[Any, ...]) -> Self:
         new = copy.copy(self)
