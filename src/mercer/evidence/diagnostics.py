@@ -49,6 +49,8 @@ def _advice(name: str, side: str) -> str:
         return "that input hardly matters; leave it out, or accept it as it is"
     if "length_scale" in name:
         return "neighbours look unrelated; check for duplicates or outliers, or widen the bounds"
+    if "variance" in name and side == "lower":
+        return "that term of the kernel adds nothing; leave it out"
     return "widen its bounds with Parameter(value, bounds=(low, high)), or fix it"
 
 
