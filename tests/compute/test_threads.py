@@ -159,3 +159,59 @@ def test_a_forked_child_computes(when):
         child.kill()
     assert total == expected and numbers == list(range(20)) and gradient.shape == (3,)
     assert map_tiles(lambda i: i, range(20)) == list(range(20))
+
+
+def _in_a_thread(function):
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(function).result()
+
+
+def test_the_truce_holds_in_every_thread():
+    """threadpoolctl lets only the first thread set limits, unless it gives control back."""
+
+    def inside():
+        with blas_for(10):
+            return blas_threads()
+
+    before = blas_threads()
+    assert set(inside()) == {1}
+    assert set(_in_a_thread(inside)) == {1}
+    assert blas_threads() == before
+
+
+def test_a_truce_begun_in_one_thread_and_ended_in_another_is_over():
+    before = blas_threads()
+    first, second = blas_for(10), blas_for(10)
+    first.__enter__()
+    _in_a_thread(second.__enter__)
+    first.__exit__(None, None, None)
+    assert set(blas_threads()) == {1}
+    _in_a_thread(lambda: second.__exit__(None, None, None))
+    assert blas_threads() == before
+
+
+def test_a_users_own_limit_in_another_thread_still_works():
+    before = blas_threads()
+    with blas_for(10):
+        pass
+
+    def limited():
+        with threadpool_limits(1):
+            return blas_threads()
+
+    assert set(_in_a_thread(limited)) == {1}
+    assert blas_threads() == before
+
+
+def test_a_failing_tile_stops_the_others():
+    done = []
+
+    def function(i):
+        if i == 3:
+            raise RuntimeError("tile 3")
+        time.sleep(0.002)
+        done.append(i)
+
+    with pytest.raises(RuntimeError, match="tile 3"):
+        map_tiles(function, range(200))
+    assert len(done) < 50

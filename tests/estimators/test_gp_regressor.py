@@ -205,6 +205,34 @@ def test_known_noise_variances_are_held():
     np.testing.assert_allclose(dropped.predict(X_NEW), removed.predict(X_NEW), rtol=1e-12)
 
 
+def test_weighted_rows_of_known_noise_are_repeated_rows():
+    noise = np.linspace(0.01, 1.0, 40)
+    weights = np.ones(40)
+    weights[[3, 30]] = 2.0, 3.0
+    rows = np.repeat(np.arange(40), weights.astype(int))
+    weighted = GPRegressor(RBF(), Gaussian(noise), optimizer=None).fit(X, Y, weights)
+    repeated = GPRegressor(RBF(), Gaussian(noise[rows]), optimizer=None).fit(X[rows], Y[rows])
+    for a, b in zip(
+        weighted.predict(X_NEW, return_std=True),
+        repeated.predict(X_NEW, return_std=True),
+        strict=True,
+    ):
+        np.testing.assert_allclose(a, b, rtol=1e-9)
+
+
+def test_rows_can_be_dropped_under_a_full_noise_covariance():
+    S = 0.1 * np.eye(40) + 0.05
+    weights = np.ones(40)
+    weights[5] = 0.0
+    keep = weights > 0
+    dropped = GPRegressor(RBF(), Gaussian(S), optimizer=None).fit(X, Y, weights)
+    removed = GPRegressor(RBF(), Gaussian(S[np.ix_(keep, keep)]), optimizer=None)
+    removed.fit(X[keep], Y[keep])
+    np.testing.assert_allclose(dropped.predict(X_NEW), removed.predict(X_NEW), rtol=1e-12)
+    with pytest.raises(ValueError, match="full noise covariance"):
+        GPRegressor(RBF(), Gaussian(S), optimizer=None).fit(X, Y, 2.0 * weights)
+
+
 def test_full_noise_covariance():
     S = 0.1 * np.eye(40) + 0.05
     model = GPRegressor(RBF(), Gaussian(S), mean="zero", optimizer=None).fit(X, Y)
@@ -216,30 +244,47 @@ def test_full_noise_covariance():
 # --- leave-one-out, evidence ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("options", [{}, {"mean": means.Constant(estimate="integrate")}])
-def test_leave_one_out_equals_refitting(options):
+LOO_MEANS = ["zero", "constant", "linear", means.Linear(estimate="integrate")]
+
+
+@pytest.mark.parametrize("mean", LOO_MEANS, ids=str)
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_leave_one_out_equals_refitting(mean, outputs):
     weights = np.ones(40)
-    weights[4] = 3.0
-    model = fixed().set_params(**options).fit(X, Y, sample_weight=weights)
+    weights[4], weights[9] = 3.0, 0.5
+    y = Y if outputs == 1 else np.column_stack([Y, 3.0 * Y**2])
+    model = fixed().set_params(mean=mean, normalize_y=True).fit(X, y, sample_weight=weights)
     left = model.loo()
-    for i in (0, 4, 39):
+    for i in (0, 4, 9, 39):
         keep = np.arange(40) != i
-        part = clone(model).fit(X[keep], Y[keep], sample_weight=weights[keep])
-        mean, std = part.predict(X[[i]], return_std=True)
-        assert left.mean[i] == pytest.approx(mean[0], rel=1e-9)
-        assert left.std[i] == pytest.approx(std[0], rel=1e-9)
-        density = part.log_predictive_density(X[[i]], Y[[i]])[0]
-        assert left.log_density[i] == pytest.approx(density, rel=1e-9)
+        part = GPRegressor(
+            model.kernel_, model.likelihood_, mean=mean, optimizer=None, normalize_y=False
+        )
+        # the same units as the fit to all rows
+        scale = model.posterior_.scale
+        offset = model.mean_(X) if isinstance(mean, str) and mean == "zero" else np.zeros((40, 1))
+        part.fit(X[keep], ((y.reshape(40, -1) - offset) / scale)[keep], weights[keep])
+        predicted, std = part.predict(X[[i]], return_std=True)
+        np.testing.assert_allclose(left.mean[i], (predicted * scale + offset[[i]])[0].squeeze())
+        np.testing.assert_allclose(left.std[i], (std * scale)[0].squeeze(), rtol=1e-9)
+    np.testing.assert_allclose(left.log_density, norm.logpdf(y, left.mean, left.std), rtol=1e-10)
 
 
-def test_leave_one_out_as_objective():
-    options = {"mean": "zero", "hyperprior": None}
-    by_evidence = GPRegressor(1.0 * RBF(), **options).fit(X, Y)
+@pytest.mark.parametrize("mean", LOO_MEANS, ids=str)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_leave_one_out_as_objective(mean, weighted):
+    weights = np.linspace(0.5, 2.0, 40) if weighted else None
+    options = {"mean": mean, "hyperprior": None}
+    by_evidence = GPRegressor(1.0 * RBF(), **options).fit(X, Y, weights)
     start = by_evidence.kernel_, by_evidence.likelihood_
-    by_loo = GPRegressor(*start, objective="loo", **options).fit(X, Y)
-    assert by_loo.loo().log_density.sum() > by_evidence.loo().log_density.sum() + 1e-3
+    by_loo = GPRegressor(*start, objective="loo", **options).fit(X, Y, weights)
+
+    def density(model):
+        return np.sum((1.0 if weights is None else weights) * model.loo().log_density)
+
+    assert density(by_loo) > density(by_evidence) + 1e-4
     # and what was maximised is what `loo` reports
-    assert by_loo.history_["value"].max() == pytest.approx(by_loo.loo().log_density.sum())
+    assert by_loo.history_["value"].max() == pytest.approx(density(by_loo), rel=1e-9)
 
 
 @pytest.mark.parametrize("mean", ["zero", "constant", "linear"])
@@ -263,6 +308,19 @@ def test_evidence_at_the_fit():
     # the mean's coefficients are at their maximum
     _, gradient = model.log_marginal_likelihood(eval_gradient=True)
     assert abs(gradient[-1]) < 1e-8
+
+
+def test_standard_errors_do_not_see_the_penalty(monkeypatch):
+    from mercer.errors import NotPositiveDefiniteError
+
+    model = GPRegressor().fit(X, Y)
+
+    def fail(*_):
+        raise NotPositiveDefiniteError("no")
+
+    monkeypatch.setattr("mercer.evidence.objective.evidence", fail)
+    with pytest.raises(NotPositiveDefiniteError):
+        model.standard_errors()
 
 
 def test_standard_errors():
@@ -301,6 +359,14 @@ def test_default_kernel_treats_outputs_of_different_units_alike():
     np.testing.assert_allclose(
         small.predict(X_NEW)[:, 1] * 1e12, large.predict(X_NEW)[:, 1], rtol=1e-5
     )
+
+
+def test_given_noise_is_in_the_units_of_the_targets_for_several_outputs_too():
+    two = np.column_stack([100.0 * Y, 50.0 * Y])
+    model = GPRegressor(None, Gaussian(np.full(40, 25.0))).fit(X, two)
+    _, std = model.predict(X_NEW, return_std=True)
+    _, latent = model.predict(X_NEW, return_std=True, latent=True)
+    np.testing.assert_allclose(std**2 - latent**2, 25.0, rtol=1e-6)
 
 
 @pytest.mark.parametrize("scale_x", [1e-8, 1e8])
@@ -361,6 +427,36 @@ def test_precomputed_kernel():
         model.fit(K[:, :5], Y)
     with pytest.raises(ValueError, match="symmetric"):
         model.fit(np.triu(K), Y)
+
+
+def test_precomputed_kernel_with_a_mean_weights_and_samples():
+    K = RBF()(X)
+    weights = np.ones(40)
+    weights[3], weights[8] = 0.0, 2.0
+    model = GPRegressor("precomputed", Gaussian(0.2), optimizer=None).fit(K, Y + 5.0, weights)
+    peer = GPRegressor(RBF(), Gaussian(0.2), optimizer=None).fit(X, Y + 5.0, weights)
+    rows = np.hstack([RBF()(X_NEW, X), RBF()(X_NEW)])
+    np.testing.assert_allclose(model.predict(rows[:, :40]), peer.predict(X_NEW), rtol=1e-10)
+    np.testing.assert_allclose(model.predictive_.cov(rows), peer.predictive_.cov(X_NEW), atol=1e-10)
+    assert model.sample_y(rows, 3).shape == (7, 3)
+    model.set_params(kernel=RBF())  # what was fitted stays fitted
+    np.testing.assert_allclose(model.predict(rows[:, :40]), peer.predict(X_NEW), rtol=1e-10)
+    with pytest.raises(ValueError, match="no inputs for the mean"):
+        GPRegressor("precomputed", mean="linear").fit(K, Y)
+
+
+def test_scikit_learns_periodic_kernel_is_refused_where_it_is_no_covariance():
+    """It takes |x - x'| inside the sine, which is indefinite for several columns."""
+    with pytest.raises(ValueError, match="not a Mercer kernel"):
+        GPRegressor(sk.ExpSineSquared()).fit(X, Y)
+    column = X[:, :1]
+    model = GPRegressor(sk.ExpSineSquared(1.3, 2.0) + sk.WhiteKernel(0.2), optimizer=None)
+    peer = GaussianProcessRegressor(
+        sk.ExpSineSquared(1.3, 2.0) + sk.WhiteKernel(0.2), alpha=0.0, optimizer=None
+    )
+    model.set_params(mean="zero").fit(column, Y)
+    peer.fit(column, Y)
+    np.testing.assert_allclose(model.predict(column), peer.predict(column), rtol=1e-8)
 
 
 def test_kernel_over_any_objects():
@@ -482,11 +578,16 @@ def test_periodic_signal_is_extrapolated():
         ({"optimizer": "adam"}, "optimizer must be one of"),
         ({"n_restarts": -1}, "n_restarts must be a whole number from 0"),
         ({"max_iter": 0}, "max_iter must be a whole number from 1"),
+        ({"n_restarts": True}, "n_restarts must be a whole number"),
+        ({"n_jobs": "x"}, "n_jobs must be a whole number"),
+        ({"verbose": "x"}, "verbose must be a whole number"),
+        ({"normalize_y": "no"}, "normalize_y must be one of"),
+        ({"random_state": "x"}, "random_state must be a whole number"),
         ({"kernel": "rbf"}, "kernel must be None"),
         ({"kernel": abs}, r"Callable\(f\)"),
         ({"likelihood": "gaussian"}, "likelihood must be None or a Gaussian"),
         ({"mean": "quadratic"}, "mean must be"),
-        ({"kernel": RBF([1.0, 2.0])}, "2 length scales, but the inputs have 3"),
+        ({"kernel": RBF([1.0, 2.0])}, "2 values of length_scale, but the inputs have 3"),
         ({"kernel": RBF().on(5)}, "column 5"),
         ({"likelihood": Gaussian(np.ones(7))}, "7"),
     ],
@@ -511,14 +612,22 @@ def test_bad_data(bad_x, bad_y, text):
         GPRegressor().fit(bad_x, bad_y)
 
 
+def test_unfitted_models_check_their_options_too():
+    with pytest.raises(ValueError, match="inference must be one of"):
+        GPRegressor(inference="magic").predict(X_NEW)
+
+
 def test_bad_weights_and_calls():
     with pytest.raises(ValueError, match="negative"):
         GPRegressor().fit(X, Y, sample_weight=-np.ones(40))
     with pytest.raises(ValueError, match="at least one non-zero"):
         GPRegressor().fit(X, Y, sample_weight=np.zeros(40))
     model = fixed().fit(X, Y)
-    with pytest.raises(ValueError, match="coverage must lie between 0 and 1"):
-        model.predict_interval(X_NEW, coverage=95)
+    for coverage in (95, 0, "0.9"):
+        with pytest.raises(ValueError, match="coverage must lie between 0 and 1"):
+            model.predict_interval(X_NEW, coverage=coverage)
+    with pytest.raises(ValueError, match=r"shape \(40,\)"):
+        GPRegressor().fit(X, Y, sample_weight=np.ones(39))
     with pytest.raises(ValueError, match="not both"):
         model.predict(X_NEW, return_std=True, return_cov=True)
     with pytest.raises(ValueError, match="y must have shape"):

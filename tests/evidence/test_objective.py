@@ -89,6 +89,29 @@ def test_units_of_the_outputs_enter_the_evidence():
     assert in_units(in_units.theta)[0] == pytest.approx(relative(relative.theta)[0], rel=1e-12)
 
 
+@pytest.mark.parametrize("mean", MEANS)
+def test_units_of_the_outputs_change_nothing_for_any_mean(mean):
+    if mean == "held":
+        pytest.skip("a held value is in the user's units by definition")
+    rows = data()
+    scaled = Data(rows.X, rows.Y, None, np.array([3.0]))
+    for criterion in ("evidence", "loo"):
+        in_units = Objective(9.0 * RBF(0.8), Gaussian(1.8), MEANS[mean], rows, criterion)
+        relative = Objective(1.0 * RBF(0.8), Gaussian(0.2), MEANS[mean], scaled, criterion)
+        assert in_units(in_units.theta)[0] == pytest.approx(relative(relative.theta)[0], rel=1e-10)
+
+
+def test_jitter_is_decided_by_the_first_evaluation():
+    X = np.repeat(np.linspace(0, 1, 10), 2)[:, None]
+    rows = Data(X, np.sin(X), None, np.ones(1))
+    objective = Objective(RBF(1.0), Gaussian(np.zeros(20)), means.Zero(), rows)
+    objective(objective.theta)
+    decided = objective.jitter
+    assert decided > 0
+    objective(objective.theta - 2.0)  # would do with less
+    assert objective.jitter == decided
+
+
 def test_weights_are_repetitions():
     rows = data()
     weights = np.ones(25)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import norm
 
 from mercer import means
 from mercer.inference.exact import ExactProblem, evidence, leave_one_out, loo, posterior, solve
@@ -117,23 +118,47 @@ def test_adjoint_in_the_mean(outputs):
 
 
 @pytest.mark.parametrize("outputs", [1, 2])
-@pytest.mark.parametrize("regressors", [False, True])
+@pytest.mark.parametrize("regressors", [None, "estimate", "integrate"])
 def test_adjoints_of_leave_one_out(outputs, regressors):
-    H = np.ones((8, 1)) if regressors else None
-    p = problem(H, n=8, outputs=outputs)
-    weights = np.linspace(0.5, 2.0, 8)
-    _, _, adjoints = loo(p, weights)
-    expected = adjoint_by_differences(lambda q: loo(q, weights)[1], p)
+    H = None if regressors is None else np.ones((8, 1))
+    p = problem(H, regressors == "integrate", n=8, outputs=outputs)
+    _, value, adjoints = loo(p)
+    expected = adjoint_by_differences(lambda q: loo(q)[1], p)
     np.testing.assert_allclose(np.tril(adjoints.K), expected, rtol=1e-5, atol=1e-6)
+    left = leave_one_out(p)
+    density = norm.logpdf(p.Y, left.mean, np.sqrt(left.variance)[:, None])
+    assert value == pytest.approx(density.sum(), rel=1e-12)
 
 
-@pytest.mark.parametrize("integrate", [False, True])
-def test_leave_one_out_equals_leaving_one_out(integrate):
+@pytest.mark.parametrize("regressors", [None, "estimate", "integrate"])
+def test_noise_adjoint_of_weighted_leave_one_out(regressors):
+    """Weights below and above 1; the noise enters through Q and through the prediction."""
+    H = None if regressors is None else np.ones((8, 1))
+    p = problem(H, regressors == "integrate", n=8)
+    weights = np.linspace(0.4, 3.0, 8)
+    _, value, adjoints = loo(p, weights)
+    left = leave_one_out(p, weights)
+    density = norm.logpdf(p.Y, left.mean, np.sqrt(left.variance)[:, None])[:, 0]
+    assert value == pytest.approx(weights @ density, rel=1e-12)
+    step = 1e-6
+    for i, e in enumerate(step * np.eye(8)):
+        up, down = (
+            loo(ExactProblem(p.kernel, p.X, p.Y, p.noise + s * e, H, p.integrate), weights)[1]
+            for s in (1, -1)
+        )
+        assert adjoints.noise[i] == pytest.approx((up - down) / (2 * step), rel=1e-5, abs=1e-6)
+
+
+@pytest.mark.parametrize("regressors", [None, "estimate", "integrate"])
+def test_leave_one_out_equals_leaving_one_out(regressors):
     X, Y, noise = make(n=12)
-    H = np.ones((12, 1)) if integrate else None
+    integrate = regressors == "integrate"
+    H = None if regressors is None else np.hstack([np.ones((12, 1)), X])
     kernel = 1.7 * RBF([0.8, 1.5])
     left = leave_one_out(ExactProblem(kernel, X, Y, noise, H, integrate))
-    mean = means.Constant(estimate="integrate") if integrate else means.Zero()
+    mean = means.Zero()
+    if regressors is not None:
+        mean = means.Linear(estimate="integrate" if integrate else "ml")
     for i in range(12):
         keep = np.arange(12) != i
         part = ExactProblem(
@@ -143,6 +168,41 @@ def test_leave_one_out_equals_leaving_one_out(integrate):
         assert left.mean[i, 0] == pytest.approx(process.mean(X[i : i + 1])[0, 0], rel=1e-9)
         expected = process.var(X[i : i + 1])[0, 0] + noise[i]
         assert left.variance[i] == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("integrate", [False, True])
+@pytest.mark.parametrize("seed", range(5))
+def test_a_row_that_alone_determines_a_coefficient_cannot_be_left_out(integrate, seed):
+    X, Y, noise = make(n=12, seed=seed)
+    H = np.hstack([np.ones((12, 1)), np.eye(12)[:, [4]]])
+    p = ExactProblem(RBF(0.7), X, Y, noise, H, integrate)
+    for function in (leave_one_out, loo):
+        with pytest.raises(ValueError, match="row 4 cannot be left out"):
+            function(p)
+
+
+@pytest.mark.parametrize("integrate", [False, True])
+@pytest.mark.parametrize(
+    ("size", "offset"), [([1e-8, 1.0, 1e8], 0.0), ([1.0, 1.0, 1.0], 1e8), ([1e-6, 1.0, 1e6], 1e6)]
+)
+def test_regressors_of_any_size_and_origin(integrate, size, offset):
+    """A change of units or origin of the regressors changes nothing but their coefficients."""
+    X, Y, noise = make(d=3)
+    K = RBF(0.8)
+
+    def run(Z):
+        H = np.hstack([np.ones((30, 1)), Z])
+        s = solve(ExactProblem(K, X, Y, noise, H, integrate))
+        return H @ s.beta, s.alpha, s.log_evidence + (np.sum(np.log(size)) if integrate else 0.0)
+
+    plain, moved = run(X), run(X * size + offset * np.array(size))
+    # an origin of 1e8 costs eight digits
+    tolerance = 1e-6 if offset else 1e-9
+    np.testing.assert_allclose(moved[0], plain[0], rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(moved[1], plain[1], rtol=tolerance, atol=tolerance)
+    if integrate:
+        plain = (*plain[:2], plain[2] - np.sum(np.log(size)))
+    assert moved[2] == pytest.approx(plain[2], rel=tolerance)
 
 
 def test_posterior_is_the_conditional_distribution():

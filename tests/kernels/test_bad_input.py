@@ -56,14 +56,14 @@ def test_shapes_that_do_not_fit():
     with pytest.raises(ValueError, match="same number of columns, got 2 and 3"):
         RBF()(X, np.zeros((3, 3)))
     for make in (RBF, Matern, RationalQuadratic):
-        with pytest.raises(ValueError, match=r"3 length scales, but the inputs have 2"):
+        with pytest.raises(ValueError, match=r"3 values of length_scale, but the inputs have 2"):
             make([1.0, 2.0, 3.0])(X)
     for make in (Linear, Tanh, ArcSine, Polynomial):
-        with pytest.raises(ValueError, match=r"3 length scales, but the inputs have 2"):
+        with pytest.raises(ValueError, match=r"3 values of length_scale, but the inputs have 2"):
             make(length_scale=[1.0, 2.0, 3.0])(X)
-    with pytest.raises(ValueError, match="3 values of periodicity for 2 columns"):
+    with pytest.raises(ValueError, match="3 values of periodicity, but the inputs have 2"):
         Periodic(1.0, [1.0, 2.0, 3.0])(X)
-    with pytest.raises(ValueError, match="3 correlations, but the inputs have 2"):
+    with pytest.raises(ValueError, match="3 values of correlation, but the inputs have 2"):
         Categorical([0.1, 0.2, 0.3])(X)
     for G in (np.ones((3, 2)), np.ones(3), 1.0):
         with pytest.raises(ValueError, match=r"G must have shape \(3, 3\)"):
@@ -81,6 +81,8 @@ def test_shapes_that_do_not_fit():
         (lambda: RBF([[1.0]]), "must be a finite number or a vector"),
         (lambda: RBF(np.nan), "must be a finite number"),
         (lambda: RBF([]), "must be a finite number"),
+        (lambda: RBF("a"), "must be a finite number or a vector of them, got 'a'"),
+        (lambda: RBF(None), "must be a finite number or a vector of them, got None"),
         (lambda: RBF(Parameter(1.0, bounds=(0.0, 1.0))), "lower bound of length_scale"),
         (lambda: Matern(nu=0.0), "nu must be a positive number"),
         (lambda: Matern(nu=np.inf), "use RBF for infinity"),

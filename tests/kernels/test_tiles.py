@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
@@ -113,3 +115,21 @@ def test_a_subclass_must_say_what_it_is():
     ):
         with pytest.raises(NotImplementedError, match="Bare must define"):
             call()
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_derivatives_in_the_inputs_are_added_up_band_by_band(symmetric, monkeypatch):
+    monkeypatch.setattr(base, "TILE", 60)
+    X = np.random.default_rng(0).normal(size=(600, 400))
+    Z, G = None if symmetric else X.copy(), np.ones((600, 600))
+    k = Linear()
+    k.pullback(X, Z, G)
+    tracemalloc.start()
+    gradient = k.pullback(X, Z, G)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    # the result, a band's derivatives in rows and columns, and a tile or two; kept together, the
+    # tiles' derivatives are ten times X or more
+    assert peak < 5 * X.nbytes
+    total = np.broadcast_to(X.sum(axis=0), X.shape)
+    np.testing.assert_allclose(gradient.X, total * (2.0 if symmetric else 1.0), rtol=1e-9)

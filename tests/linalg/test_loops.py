@@ -130,7 +130,7 @@ def test_matrices(shape):
     for module in (compiled, _twins):
         s, scales = np.full((n, m), np.nan), np.full(d, np.nan)
         dA, dBt = np.full((n, d), np.nan), np.full((d, m), np.nan)
-        module.squared_distances(A, Bt, s)
+        module.squared_distances(A, Bt, s, np.inf)
         module.pull_scales(A, Bt, W, scales)
         module.pull_points(A, Bt, W, dA, dBt)
         results.append((s, scales, dA, dBt))
@@ -145,6 +145,16 @@ def test_matrices(shape):
     np.testing.assert_allclose(results[1][2], expected, rtol=1e-12, atol=1e-12)
     expected = -2.0 * np.einsum("nm,ndm->dm", W, difference)
     np.testing.assert_allclose(results[1][3], expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("module", [compiled, _twins])
+def test_distances_tell_whether_a_point_is_far(module):
+    out = np.empty((3, 4))
+    for x in (0.0, 1e74, 1e76, -1e76, 1e308, np.inf):
+        for where in (0, 1):
+            points = [np.ones((3, 2)), np.ones((2, 4))]
+            points[where][-1, -1] = x
+            assert module.squared_distances(*points, out, 1e75) is (abs(x) > 1e75)
 
 
 def test_the_compiled_loops_are_chosen():
@@ -165,3 +175,23 @@ print(round(float(K[0, 1]), 6), [w.category.__name__ for w in caught])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "0.606531 ['FallbackWarning']"
+
+
+def test_where_numba_can_cache_nothing_the_twins_run_and_the_warning_names_the_cure():
+    code = """
+import sys, warnings
+import numba.core.caching
+# what a folder that cannot be written to, and no home either, come to
+for locators in vars(numba.core.caching).values():
+    if isinstance(locators, type) and hasattr(locators, "_locator_classes"):
+        locators._locator_classes = []
+import numpy as np
+from mercer.kernels import RBF
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    K = RBF()(np.array([[0.0], [1.0]]))
+print(round(float(K[0, 1]), 6), [w.category.__name__ for w in caught])
+print("no locator" in str(caught[0].message), "NUMBA_CACHE_DIR" in str(caught[0].message))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split("\n")[:2] == ["0.606531 ['FallbackWarning']", "True True"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -60,15 +62,49 @@ def test_mean_is_fixed_part_plus_regressors(mean):
 def test_gradients_are_those_of_values(mean):
     # Central differences; the means are smooth of size up to 100, so 1e-5 steps err by 1e-8.
     h = 1e-5
-    for value, gradient in (
-        (mean, mean.gradient(X)),
-        (mean.features, mean.feature_gradient(X)),
-    ):
-        want = np.stack(
-            [(value(X + h * e) - value(X - h * e)) / (2 * h) for e in np.eye(3)], axis=1
-        )
-        assert gradient.shape == want.shape
-        np.testing.assert_allclose(gradient, want, rtol=1e-7, atol=1e-7)
+    slope, feature_slope = (
+        np.stack([(value(X + h * e) - value(X - h * e)) / (2 * h) for e in np.eye(3)], axis=1)
+        for value in (mean, mean.features)
+    )
+    assert mean.gradient(X).shape == slope.shape
+    np.testing.assert_allclose(mean.gradient(X), slope, rtol=1e-7, atol=1e-7)
+    G = np.random.default_rng(1).normal(size=mean.features(X).shape)
+    want = np.einsum("ndr,nr->nd", feature_slope, G)
+    assert mean.pull_features(X, G).shape == X.shape
+    np.testing.assert_allclose(mean.pull_features(X, G), want, rtol=1e-7, atol=1e-7)
+
+
+def test_a_mean_with_features_of_its_own_has_a_gradient():
+    class Square(Mean):
+        def __init__(self):
+            self._set()
+
+        coefficients = np.array([[2.0, -1.0]])
+
+        def features(self, X):
+            return np.sum(X**2, axis=1, keepdims=True)
+
+        def pull_features(self, X, G):
+            return 2.0 * X * G
+
+    np.testing.assert_allclose(Square().gradient(X), np.stack([4.0 * X, -2.0 * X], axis=2))
+
+
+def test_derivatives_of_many_columns_need_no_more_memory_than_they_hold():
+    wide = np.ones((50, 300))
+    mean = Linear(0.5, np.arange(300.0))
+    G = np.ones((50, 301))
+    tracemalloc.start()
+    pulled, gradient = mean.pull_features(wide, G), mean.gradient(wide)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 6 * wide.nbytes
+    np.testing.assert_array_equal(pulled, 1.0)
+    np.testing.assert_array_equal(gradient[7, :, 0], np.arange(300.0))
+    with pytest.raises(ValueError, match=r"G must have shape \(50, 301\), got \(50, 300\)"):
+        mean.pull_features(wide, wide)
+    with pytest.raises(ValueError, match="the mean is of 300 columns, but X has 3"):
+        mean.gradient(X)
 
 
 @every_mean

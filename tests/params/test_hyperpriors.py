@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -128,3 +131,18 @@ def test_lognormal_is_normal_in_the_logarithm(location, scale, x):
     want = stats.norm(location, scale).logpdf(np.log(x)) - np.log(x)
     got = LogNormal(location, scale).log_density(np.array([x]))[0]
     assert got == pytest.approx(want, rel=1e-12, abs=1e-12)
+
+
+def test_hyperpriors_do_not_change():
+    prior = LogNormal([0.0, 1.0], 2.0)
+    for name in ("scale", "location", "shape"):
+        with pytest.raises(AttributeError, match="LogNormal objects do not change"):
+            setattr(prior, name, 3.0)
+    with pytest.raises(AttributeError, match="LogNormal objects do not change"):
+        del prior.scale
+    with pytest.raises(ValueError, match="read-only"):
+        prior.location[0] = 3.0
+    for same in (copy.copy(prior), copy.deepcopy(prior), pickle.loads(pickle.dumps(prior))):
+        assert same == prior and hash(same) == hash(prior)
+        with pytest.raises(AttributeError, match="do not change"):
+            same.scale = 3.0

@@ -174,13 +174,26 @@ def test_without_prior():
     np.testing.assert_array_equal(p.log_prior_gradient(), np.zeros(2))
 
 
-def test_draws_come_from_the_prior():
-    p = Parameter([1.0, 1.0], prior=LogNormal([3.0, -3.0], 0.01), transform="log")
-    draw = p.draw_theta(np.random.default_rng(0))
-    np.testing.assert_allclose(draw, [3.0, -3.0], atol=0.1)
-    q = Parameter([2.0], transform="log")
-    draws = np.array([q.draw_theta(np.random.default_rng(i)) for i in range(50)])
-    assert np.all(np.abs(draws - np.log(2.0)) <= 2.0) and np.ptp(draws) > 2.0
+@pytest.mark.parametrize("prior", [None, Flat(), LogNormal(30.0, 5.0), Gamma(100.0, 1.0)])
+@pytest.mark.parametrize("transform", ["log", "logit", "identity"])
+def test_draws_are_around_the_value_whatever_the_prior(prior, transform):
+    p = Parameter([0.2, 0.9], prior=prior, transform=transform)
+    draws = np.array([p.draw_theta(np.random.default_rng(i)) for i in range(50)])
+    assert np.all(np.abs(draws - p.theta) <= 2.0) and np.all(np.ptp(draws, axis=0) > 2.0)
+
+
+@pytest.mark.parametrize("theta", [-1e3, -40.0, -36.0, 36.0, 37.0, 40.0, 1e3])
+def test_a_logit_never_reaches_0_or_1(theta):
+    p = Parameter(0.5, transform="logit").with_theta(np.array([theta]))
+    assert 0.0 < p.value < 1.0 and p.is_free and np.all(np.isfinite(p.theta))
+
+
+@pytest.mark.parametrize("given", ["a", ["a", "b"], None, [[1.0], [1.0, 2.0]], 1j, object()])
+def test_what_is_no_number(given):
+    with pytest.raises(ValueError, match="a parameter must be a finite number or a vector of them"):
+        Parameter(given)
+    with pytest.raises(ValueError, match="location must be a finite number or a vector of them"):
+        LogNormal(given)
 
 
 # ------------------------------------------------------------------------------ equality and repr

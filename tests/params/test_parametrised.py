@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import pickle
 
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from mercer import means
+from mercer.likelihoods import Gaussian
 from mercer.params import Gamma, LogNormal, Parameter, Parametrised, positive
 from mercer.registry import from_json, storable, to_json
 
@@ -174,3 +177,33 @@ def test_equality_hash_repr_and_storage():
     assert repr(leaf()) == "ParamsLeaf(scale=[0.5, 2], shift=0.3, label='x')"
     for stored in (leaf(), leaf(scale=Parameter(2.0, bounds=(1.0, np.inf), prior=Gamma(2.0, 1.0)))):
         assert from_json(to_json(stored)) == stored
+
+
+def test_objects_are_immutable_and_can_be_copied():
+    k = leaf()
+    for name in ("scale", "label", "anything"):
+        with pytest.raises(
+            AttributeError, match="ParamsLeaf objects do not change: make a new one"
+        ):
+            setattr(k, name, 3.0)
+    with pytest.raises(AttributeError, match="do not change"):
+        del k.label
+    for same in (copy.copy(k), copy.deepcopy(k), pickle.loads(pickle.dumps(k))):
+        assert same == k and hash(same) == hash(k) and same.label == "x"
+        with pytest.raises(AttributeError, match="do not change"):
+            same.label = "y"
+
+
+@pytest.mark.parametrize("make", [lambda: means.Constant(1.0), lambda: Gaussian(0.1)])
+def test_means_and_likelihoods_are_immutable_too(make):
+    thing = make()
+    with pytest.raises(AttributeError, match="do not change"):
+        thing.estimate = "integrate"
+    assert pickle.loads(pickle.dumps(thing)) == thing == copy.copy(thing)
+
+
+def test_one_number_for_all_columns_has_the_sum_of_their_gradients():
+    one, each = ParamsLeaf(2.0, 0.5), ParamsLeaf([2.0, 3.0], 0.5)
+    columns = np.array([1.0, 10.0])
+    np.testing.assert_allclose(one._own_gradient(scale=columns, shift=7.0), [22.0, 7.0])
+    np.testing.assert_allclose(each._own_gradient(scale=columns, shift=7.0), [2.0, 30.0, 7.0])

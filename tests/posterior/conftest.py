@@ -57,7 +57,7 @@ class Exact:
     def _posterior(self):
         m = len(self.X)
         Q = rbf(self.X, self.X) + self.noise * np.eye(m)
-        A = InverseTriangular(np.linalg.cholesky(Q), m)
+        A = InverseTriangular(np.linalg.cholesky(Q))
         if not self.linear:
             alpha = np.linalg.solve(Q, self.Y)
             return Posterior(Basis(RBF(LENGTH), self.X), alpha, A, scale=self.scale)

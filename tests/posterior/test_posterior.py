@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import tracemalloc
+import warnings
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from mercer.errors import JitterWarning
 from mercer.kernels import RBF
 from mercer.means import Linear
 from mercer.posterior import Basis, Dense, InverseTriangular, Posterior, Predictive, prior
@@ -134,6 +137,19 @@ def test_C_and_Q(naive):
     assert_allclose(case.posterior.Q @ K, np.eye(len(K)), atol=1e-8)
 
 
+def test_Q_tells_what_was_added_to_a_singular_gram_matrix(naive):
+    X = np.repeat(naive.Exact(5).X, 2, axis=0)
+    p = Posterior(Basis(RBF(naive.LENGTH), X), np.zeros((len(X), 1)))
+    with pytest.warns(JitterWarning, match=r"1e-10 was added .* redundant"):
+        Q = p.Q
+    K = naive.rbf(X, X) + 1e-10 * np.eye(len(X))
+    assert_allclose(Q @ K, np.eye(len(X)), atol=1e-4)
+    assert_array_equal(Q, Q.T)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert naive.Exact(5).posterior.Q.shape == (8, 8)
+
+
 def test_C_with_explicit_functions_and_with_coupled_outputs(naive):
     p = naive.Exact(5, linear=True).posterior
     m = p.n_basis
@@ -194,7 +210,7 @@ def test_samples_repeat_with_the_seed_and_survive_duplicates(naive):
     X = np.repeat(naive.Exact(2).Xs[:2], 3, axis=0)
     draws = p.sample(X, 5, 11)
     assert_array_equal(draws, p.sample(X, 5, np.random.default_rng(11)))
-    assert_allclose(draws[0], draws[1], atol=1e-3)
+    assert_allclose(draws[0], draws[1], atol=1e-6)
 
 
 def test_samples_without_any_variance():
@@ -203,6 +219,17 @@ def test_samples_without_any_variance():
     A = InverseTriangular([[1.0]])
     certain = Posterior(Basis(RBF(1.0), [[0.0]]), [[2.0]], A)
     assert_allclose(certain.sample([[0.0]], 3, 0), 2.0, atol=1e-4)
+
+
+def test_nothing_is_added_to_a_singular_covariance_for_samples(naive):
+    # Inputs that repeat have one value in every draw: jitter would tell them apart by 1e-5.
+    p = prior(RBF(naive.LENGTH))
+    draws = p.sample(np.repeat(np.linspace(-1, 1, 20), 3)[:, None], 4, 0)
+    groups = draws.reshape(20, 3, 4)
+    assert_allclose(groups[:, 1:], groups[:, :1].repeat(2, axis=1), atol=3e-7)
+    # Where nothing varies, nothing does.
+    certain = Posterior(Basis(RBF(1.0), [[0.0]]), [[2.0]], InverseTriangular([[1.0]]))
+    assert_allclose(certain.sample([[0.0], [0.0]], 3, 0), 2.0, atol=1e-7)
 
 
 # --- gradients --------------------------------------------------------------------------------
@@ -223,6 +250,42 @@ def test_gradients_agree_with_differences(case):
         assert_allclose(
             found.var[:, j], (p.var(X + step) - p.var(X - step)) / (2 * h), rtol=1e-6, atol=1e-8
         )
+
+
+# --- units, threads ---------------------------------------------------------------------------
+
+
+def test_scale_is_ones_unless_a_predictive_says_otherwise(naive):
+    class Bare(Predictive):
+        n_outputs = 3
+        mean = var = cov = sample = gradients = to_state = describe = None
+
+    assert_array_equal(Bare().scale, np.ones(3))
+    assert_array_equal(naive.Exact(0, P=2, scale=[2.0, 3.0]).posterior.scale, [2.0, 3.0])
+
+
+def test_the_blas_is_told_the_order_of_every_product(case, monkeypatch):
+    # Small matrices are left to one thread: on a busy machine two wait for each other.
+    told = []
+
+    @contextmanager
+    def blas_for(n):
+        told.append(n)
+        yield
+
+    monkeypatch.setattr(module, "blas_for", blas_for)
+    p, X = case.posterior, np.vstack([case.Xs] * 3)
+    m, joint = p.n_basis, max(len(X) * (p.n_outputs if p.is_coupled else 1), p.n_basis)
+    for method, orders in [
+        (p.mean, {m}), (p.var, {m}), (p.mean_and_var, {m}), (p.gradients, {m}),
+        (p.cov, {joint}), (p.sample, {m, joint}),
+    ]:  # fmt: skip
+        told.clear()
+        method(X)
+        assert set(told) == orders
+    told.clear()
+    assert p.C is not None and p.Q is not None
+    assert told == [m, m]
 
 
 # --- properties over random shapes ------------------------------------------------------------

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import decimal
 import itertools
 import warnings
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -231,6 +233,130 @@ def test_nearly_singular_gram_matrix(noise, naive):
         pruned, loss = p.prune(12)
         assert loss < 1e-3
         assert_allclose(pruned.mean(case.Xs), p.mean(case.Xs), atol=1e-3)
+
+
+# --- nearly noise-free posteriors, in decimals -------------------------------------------------
+
+DIGITS = 70
+
+
+def decimals(array):
+    return np.vectorize(Decimal, otypes=[object])(np.asarray(array, dtype=float))
+
+
+def exact_root(S):
+    """The lower Cholesky factor, in decimals."""
+    L = S * 0
+    for j in range(len(S)):
+        for i in range(j, len(S)):
+            rest = S[i, j] - L[i, :j] @ L[j, :j] if j else S[i, j]
+            L[i, j] = rest.sqrt() if i == j else rest / L[j, j]
+    return L
+
+
+def exact_solve(L, B):
+    out = B.copy()
+    for i in range(len(L)):
+        if i:
+            out[i] -= L[i, :i] @ out[:i]
+        out[i] /= L[i, i]
+    return out
+
+
+class Misfit:
+    """12 points or so, next to no noise, and targets that do not suit the kernel."""
+
+    def __init__(self, length, m, noise, seed, size=1.0):
+        self.X = np.linspace(0, 5, m)[:, None]
+        self.length = length
+        Q = RBF(length)(self.X) + noise * np.eye(m)
+        y = size * np.random.default_rng(seed).standard_normal((m, 1))
+        A = InverseTriangular(np.linalg.cholesky(Q))
+        self.posterior = Posterior(Basis(RBF(length), self.X), np.linalg.solve(Q, y), A)
+        with decimal.localcontext() as context:
+            context.prec = DIGITS
+            X = decimals(self.X[:, 0])
+            factor = decimals(np.tril(A.L))
+            exponent = -((X[:, None] - X) ** 2) / Decimal(2 * length**2)
+            self.K = np.vectorize(lambda e: e.exp(), otypes=[object])(exponent)
+            image = exact_solve(factor, self.K)
+            self.S = self.K - image.T @ image
+            self.mean = self.K @ decimals(self.posterior.alpha[:, 0])
+
+    def divergence(self, R):
+        """D(R), to some 40 digits."""
+        R = list(R)
+        with decimal.localcontext() as context:
+            context.prec = DIGITS
+            L, S = exact_root(self.K[np.ix_(R, R)]), exact_root(self.S[np.ix_(R, R)])
+            u = exact_solve(L, self.mean[R])
+            V = exact_solve(L, S)
+            ratio = sum((S[i, i] / L[i, i]).ln() for i in range(len(R)))
+            return (np.sum(V * V) - len(R) + u @ u) / 2 - ratio
+
+    def loss(self, R):
+        return float(self.divergence(range(len(self.X))) - self.divergence(R))
+
+    def greedy(self, n):
+        R = list(range(len(self.X)))
+        while len(R) > n:
+            rests = [R[:i] + R[i + 1 :] for i in range(len(R))]
+            R = max(rests, key=self.divergence)
+        return R
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize(("length", "m", "noise"), [(4, 9, 1e-8), (3, 10, 1e-8), (3, 9, 1e-6)])
+def test_nearly_redundant_points_are_weighed_like_others(length, m, noise, seed):
+    # Conditional variances fall to 1e-12 of the prior's, but the targets make them count.
+    case = Misfit(length, m, noise, seed, size=0.01)
+    total = float(case.divergence(range(m)))
+    for n in (m - 1, m - 2, m - 3):
+        pruned, found = case.posterior.prune(n)
+        assert where(pruned, case) == case.greedy(n)
+        assert_allclose(found, case.loss(where(pruned, case)), rtol=1e-3, atol=1e-6 * total)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize(("length", "m"), [(4, 12), (3, 20)])
+def test_points_go_by_their_loss_down_to_the_numerical_rank(length, m, seed):
+    case = Misfit(length, m, 1e-8, seed)
+    total = float(case.divergence(range(m)))
+    rank = int(np.linalg.matrix_rank(RBF(length)(case.X)))
+    for n in (m - 1, rank):
+        pruned, found = case.posterior.prune(n)
+        assert min(n, rank) <= pruned.n_basis <= n
+        loss = case.loss(where(pruned, case))
+        # Rounding of the Gram matrix leaves divergences with seven digits or so.
+        assert loss < 1e-5 * total
+        assert abs(found - loss) < 1e-5 * total
+
+
+def test_redundant_points_that_cost_nothing_go_first(naive, monkeypatch):
+    # With noise they do not count, and the greedy search begins without them.
+    case = naive.Exact(1, m=40, d=1, noise=0.1)
+    sizes = []
+    eliminate = pruning._eliminate
+
+    def counted(moments, n):
+        sizes.append(len(moments.u))
+        return eliminate(moments, n)
+
+    monkeypatch.setattr(pruning, "_eliminate", counted)
+    _, loss = case.posterior.prune(5)
+    K = naive.rbf(case.X, case.X)
+    assert sizes[0] < np.linalg.matrix_rank(K) and loss < 10
+
+
+def test_a_posterior_covariance_that_is_singular_is_not_changed_elsewhere():
+    S = np.diag([1.0, 0.5, -1e-17, 1e-3])
+    R = pruning._steady_root(S)
+    assert_array_equal(R, np.tril(R))
+    assert np.all(np.diagonal(R) > 0)
+    assert_allclose(R @ R.T, S, atol=1e-15)
+    assert_array_equal(pruning._steady_root(np.diag([4.0, 9.0])), np.diag([2.0, 3.0]))
+    with pytest.raises(ValueError, match="do not belong"):
+        pruning._steady_root(np.diag([1.0, -1e-3]))
 
 
 def test_an_interpolating_posterior_can_be_pruned(naive):

@@ -20,9 +20,45 @@ Tile = TypeVar("Tile")
 Result = TypeVar("Result")
 
 
-@cache
-def _blas_libraries() -> list[Any]:
-    return [c for c in ThreadpoolController().lib_controllers if c.user_api == "blas"]
+class _Blas:
+    """The BLAS libraries that are loaded, by how their number of threads is set."""
+
+    def __init__(self) -> None:
+        found = [c for c in ThreadpoolController().lib_controllers if c.user_api == "blas"]
+        # An OpenBLAS built on OpenMP has a limit for each calling thread, any other has one for
+        # the process.
+        self.by_thread = [c for c in found if getattr(c, "threading_layer", "") == "openmp"]
+        self.by_process = [c for c in found if c not in self.by_thread]
+
+    @staticmethod
+    def set(library: Any, threads: int) -> None:
+        """Set a limit from any thread.
+
+        threadpoolctl lets one thread "control" OpenBLAS, the first that sets a limit, and ignores
+        all others until that one gives control back. Whoever begins a truce need not be the one
+        to end it, so control is given back at once.
+        """
+        release = getattr(type(library), "clear_controlling_thread", None)
+        if release is not None:
+            release(force=True)
+        library.set_num_threads(threads)
+        if release is not None:
+            release(force=True)
+
+    @contextmanager
+    def one_for_this_thread(self) -> Iterator[None]:
+        """Hold the libraries that have a limit a thread at one, in the calling thread."""
+        saved = [library.num_threads for library in self.by_thread]
+        for library in self.by_thread:
+            self.set(library, 1)
+        try:
+            yield
+        finally:
+            for library, threads in zip(self.by_thread, saved, strict=True):
+                self.set(library, threads)
+
+
+_blas = cache(_Blas)
 
 
 class _Truce:
@@ -35,15 +71,17 @@ class _Truce:
 
     @contextmanager
     def hold(self) -> Iterator[None]:
-        libraries = _blas_libraries()
+        """Hold the BLAS at one thread."""
+        blas = _blas()
         with self._lock:
             if self._callers == 0:
-                self._saved = [library.num_threads for library in libraries]
-                for library in libraries:
-                    library.set_num_threads(1)
+                self._saved = [library.num_threads for library in blas.by_process]
+                for library in blas.by_process:
+                    blas.set(library, 1)
             self._callers += 1
         try:
-            yield
+            with blas.one_for_this_thread():
+                yield
         finally:
             with self._lock:
                 self._callers -= 1
@@ -52,16 +90,19 @@ class _Truce:
 
     def allowed(self) -> int:
         """Return the number of threads the BLAS has when no tiles run."""
+        blas = _blas()
         with self._lock:
-            counts = self._saved if self._callers else [c.num_threads for c in _blas_libraries()]
+            counts = [library.num_threads for library in blas.by_thread]
+            counts += self._saved if self._callers else [c.num_threads for c in blas.by_process]
             return max(counts, default=1)
 
     def _restore(self) -> None:
-        for library, threads in zip(_blas_libraries(), self._saved, strict=True):
-            library.set_num_threads(threads)
+        blas = _blas()
+        for library, threads in zip(blas.by_process, self._saved, strict=True):
+            blas.set(library, threads)
 
     def after_fork(self) -> None:
-        # The thread that would have ended the truce does not exist in the child.
+        """Forget the callers: none of their threads exists in the child."""
         if self._callers:
             self._restore()
         self._lock = threading.Lock()
@@ -133,10 +174,11 @@ def map_tiles(function: Callable[[Tile], Result], tiles: Sequence[Tile]) -> list
 
     def work() -> None:
         try:
-            for i in numbers:
-                if i >= len(tiles) or stop.is_set():
-                    return
-                results[i] = function(tiles[i])
+            with _blas().one_for_this_thread():
+                for i in numbers:
+                    if i >= len(tiles) or stop.is_set():
+                        return
+                    results[i] = function(tiles[i])
         except BaseException:
             stop.set()
             raise
@@ -166,7 +208,8 @@ def run_together(jobs: Sequence[Callable[[], Result]], n_threads: int) -> list[R
 
     def alone(job: Callable[[], Result]) -> Result:
         _local.alone = True
-        return job()
+        with _blas().one_for_this_thread():
+            return job()
 
     with _truce.hold(), ThreadPoolExecutor(n_threads, thread_name_prefix="mercer-job") as pool:
         return list(pool.map(alone, jobs))

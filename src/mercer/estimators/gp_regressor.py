@@ -7,16 +7,23 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import norm
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from mercer import means
 from mercer.errors import ConvergenceWarning, JitterWarning, NotPositiveDefiniteError
-from mercer.estimators.precomputed import PrecomputedPredictive
-from mercer.estimators.preparation import PRECOMPUTED, exact_objective
+from mercer.estimators.preparation import exact_objective, is_precomputed
 from mercer.estimators.regressor import BayesianRegressor, as_generator
-from mercer.estimators.resolve import as_gaussian, as_kernel, require_choice, require_mercer
+from mercer.estimators.resolve import (
+    as_gaussian,
+    as_kernel,
+    require_choice,
+    require_count,
+    require_mercer,
+)
 from mercer.estimators.state import StorableEstimator
 from mercer.evidence import (
+    CRITERIA,
     Data,
     Objective,
     Optimum,
@@ -28,7 +35,7 @@ from mercer.evidence import (
 from mercer.inference.exact import leave_one_out, posterior
 from mercer.kernels import RBF
 from mercer.likelihoods import Gaussian, Likelihood
-from mercer.posterior import Posterior, Predictive, prior
+from mercer.posterior import PrecomputedPredictive, Predictive, prior
 from mercer.registry import storable
 
 __all__ = ["GPRegressor", "LeaveOneOut"]
@@ -205,20 +212,19 @@ class GPRegressor(StorableEstimator, BayesianRegressor):
             ) from error
         return self
 
-    @property
-    def _is_precomputed(self) -> bool:
-        return isinstance(self.kernel, str) and self.kernel == PRECOMPUTED
-
     def _check_options(self) -> None:
         require_choice("inference", self.inference, ("auto", "exact"))
         require_choice("hyperprior", self.hyperprior, ("default", None))
-        require_choice("objective", self.objective, ("evidence", "loo"))
+        require_choice("objective", self.objective, CRITERIA)
         if not callable(self.optimizer):
             require_choice("optimizer", self.optimizer, ("lbfgs", None))
-        for name, least in (("n_restarts", 0), ("max_iter", 1)):
-            value = getattr(self, name)
-            if not isinstance(value, (int, np.integer)) or value < least:
-                raise ValueError(f"{name} must be a whole number from {least}, got {value!r}")
+        for name, least in (("n_restarts", 0), ("max_iter", 1), ("verbose", 0)):
+            require_count(name, getattr(self, name), least)
+        if self.n_jobs is not None and self.n_jobs != -1:
+            require_count("n_jobs", self.n_jobs, 1)
+        for name in ("normalize_y", "warm_start"):
+            require_choice(name, getattr(self, name), (True, False))
+        as_generator(self.random_state)
 
     def _search(self, objective: Objective) -> Optimum:
         if self.optimizer is None:
@@ -255,6 +261,7 @@ class GPRegressor(StorableEstimator, BayesianRegressor):
             else objective.mean
         )
         self.y_train_, self.sample_weight_ = data.Y, data.weights
+        self._pairwise, self._criterion = is_precomputed(self), objective.criterion
         self.jitter_ = solution.factor.jitter
         constant = objective.constant(self.likelihood_)
         self.log_marginal_likelihood_value_ = solution.log_evidence + constant
@@ -274,23 +281,23 @@ class GPRegressor(StorableEstimator, BayesianRegressor):
     # --- predicting ---------------------------------------------------------------------------
 
     @property
-    def predictive_(self) -> Posterior:  # type: ignore[override]
-        """The fitted process; here the same as `posterior_`."""
-        return self.posterior_
+    def predictive_(self) -> Predictive:  # type: ignore[override]
+        """The fitted process, as `predict` asks it: `posterior_`, unless precomputed."""
+        return PrecomputedPredictive(self.posterior_) if self._pairwise else self.posterior_
 
     def _model(self, X: Any) -> tuple[Predictive, Likelihood, Any]:
         if not hasattr(self, "posterior_"):
             return self._prior(X)
-        if self._is_precomputed:
+        if self._pairwise:
             X = check_array(X, dtype=np.float64)
-            return PrecomputedPredictive(self.posterior_), self.likelihood_, X
-        if self.kernel_.is_numeric:
+        elif self.kernel_.is_numeric:
             X = validate_data(self, X, reset=False, dtype=np.float64, order="C")
-        return self.posterior_, self.likelihood_, X
+        return self.predictive_, self.likelihood_, X
 
     def _prior(self, X: Any) -> tuple[Predictive, Likelihood, Any]:
         """Return the process before any data; the default kernel is a unit RBF then."""
-        if self._is_precomputed:
+        self._check_options()
+        if is_precomputed(self):
             check_is_fitted(self, "posterior_")
         kernel, noise = as_kernel(self.kernel, X)
         kernel = 1.0 * RBF() if kernel is None else kernel
@@ -307,7 +314,7 @@ class GPRegressor(StorableEstimator, BayesianRegressor):
         check_is_fitted(self, "posterior_")
         points = self.posterior_.basis.points
         data = Data(points, self.y_train_, self.sample_weight_, self.posterior_.scale)
-        objective = Objective(self.kernel_, self.likelihood_, self.mean_, data, self.objective)
+        objective = Objective(self.kernel_, self.likelihood_, self.mean_, data, self._criterion)
         objective.jitter = self.jitter_
         return objective
 
@@ -344,7 +351,10 @@ class GPRegressor(StorableEstimator, BayesianRegressor):
     def loo(self) -> LeaveOneOut:
         """Predict each training row from all the others, in closed form.
 
-        Equal to refitting without the row at the fitted hyperparameters. O(n^3) time once.
+        Equal to refitting without the row at the fitted hyperparameters, coefficients of the mean
+        found again. Two cases are not the same as refitting: a row whose noise variance was given
+        is predicted with that variance, and where a noise covariance was given the noise of the
+        other rows tells of the row's own. Rows of weight 0 are no training rows. O(n^3) time, once.
 
         Returns
         -------
@@ -352,18 +362,12 @@ class GPRegressor(StorableEstimator, BayesianRegressor):
             `mean`, `std` and `log_density`, each of shape (n,) or (n, P).
         """
         objective = self._objective()
-        held = None if self.mean_.estimate == "integrate" else self.mean_
-        problem = objective.problem(self.kernel_, self.likelihood_, held)
-        left = leave_one_out(problem)
+        problem = objective.problem(self.kernel_, self.likelihood_)
+        left = leave_one_out(problem, self.sample_weight_)
         scale = self.posterior_.scale
-        variance = left.variance
-        if problem.noise.ndim == 1 and self.sample_weight_ is not None:
-            # a new observation has the noise of one row, not of a row of some weight
-            variance = variance + problem.noise * (self.sample_weight_ - 1.0)
         mean = self.y_train_ + (left.mean - problem.Y) * scale
-        std = np.sqrt(np.maximum(variance, 0.0))[:, None] * scale
-        density = -0.5 * ((self.y_train_ - mean) / std) ** 2 - np.log(std)
-        density -= 0.5 * np.log(2.0 * np.pi)
+        std = np.sqrt(left.variance)[:, None] * scale
+        density = norm.logpdf(self.y_train_, mean, std)
         return LeaveOneOut(self._shaped(mean), self._shaped(std), self._shaped(density))
 
     def standard_errors(self) -> dict[str, float]:
@@ -372,13 +376,20 @@ class GPRegressor(StorableEstimator, BayesianRegressor):
         From the curvature of the objective at its optimum; 2p evaluations. For a positive
         hyperparameter it is the error of its logarithm: 0.1 is about ten per cent.
         """
+        names, errors = self._objective().parameter_names, standard_errors(self.hessian())
+        return dict(zip(names, errors.tolist(), strict=True))
+
+    def hessian(self) -> Floats:
+        """Return the second derivatives of what was maximised, hyperpriors included, at the fit.
+
+        Over [kernel_, likelihood_], in units of `theta_`; 2p evaluations.
+        """
         objective = self._objective()
-        H = hessian(objective, objective.theta)
-        return dict(zip(objective.parameter_names, standard_errors(H).tolist(), strict=True))
+        return hessian(objective.evaluate, objective.theta)
 
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags: predicts unfitted; pairwise when precomputed."""
         tags = super().__sklearn_tags__()
         tags.requires_fit = False
-        tags.input_tags.pairwise = self._is_precomputed
+        tags.input_tags.pairwise = is_precomputed(self)
         return tags

@@ -10,7 +10,12 @@ __all__ = ["available_memory", "require_memory"]
 
 
 def available_memory() -> int | None:
-    """Return how many bytes this machine can still give, or None where that is not known."""
+    """Return how many bytes this process can still have, or None where that is not known."""
+    known = [found for found in (_machine_memory(), _container_memory()) if found is not None]
+    return min(known, default=None)
+
+
+def _machine_memory() -> int | None:
     try:
         with open("/proc/meminfo") as lines:
             for line in lines:
@@ -24,15 +29,27 @@ def available_memory() -> int | None:
         return None
 
 
-def require_memory(n: int) -> None:
-    """Raise TooLargeError at once if an exact fit to n rows cannot fit into memory."""
-    needed = int(1.1 * 8 * n**2)
+def _container_memory() -> int | None:
+    """Return what a Linux control group leaves."""
+    try:
+        with (
+            open("/sys/fs/cgroup/memory.max") as most,
+            open("/sys/fs/cgroup/memory.current") as now,
+        ):
+            return max(0, int(most.read()) - int(now.read()))
+    except (OSError, ValueError):  # no group, or "max": no limit
+        return None
+
+
+def require_memory(n: int, matrices: float = 1.0) -> None:
+    """Raise TooLargeError at once if so many n x n matrices cannot fit into memory."""
+    needed = int(1.1 * matrices * 8 * n**2)
     available = available_memory()
     if available is None or needed <= available:
         return
     raise TooLargeError(
-        f"an exact fit to {n:,} rows needs {needed / 2**30:,.1f} GiB for its covariance matrix, "
-        f"and {available / 2**30:,.1f} GiB are available. Estimators made for this size: "
+        f"an exact fit to {n:,} rows with these options needs {needed / 2**30:,.1f} GiB for its "
+        f"matrices, and {available / 2**30:,.1f} GiB are available. Estimators made for this size: "
         "SparseGPRegressor, SparseGreedyGPRegressor, BayesianCommitteeRegressor and "
         "OnlineGPRegressor; or fit GPRegressor to a sample of the rows"
     )

@@ -5,13 +5,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    _num_samples,
-    check_array,
-    validate_data,
-)
+from sklearn.utils.validation import check_array, validate_data
 
 from mercer import means
 from mercer.estimators.memory import require_memory
@@ -23,11 +19,14 @@ from mercer.kernels import Kernel, Precomputed
 from mercer.likelihoods import Gaussian
 from mercer.means import Mean
 
-__all__ = ["PRECOMPUTED", "Rows", "exact_objective", "validated_rows"]
+__all__ = ["Rows", "exact_objective", "is_precomputed", "validated_rows"]
 
 Floats = NDArray[np.float64]
 
-PRECOMPUTED = "precomputed"
+
+def is_precomputed(estimator: Any) -> bool:
+    """Whether the estimator is to be given kernel matrices instead of inputs."""
+    return isinstance(estimator.kernel, str) and estimator.kernel == "precomputed"
 
 
 class Rows(NamedTuple):
@@ -54,14 +53,16 @@ def validated_rows(
     precomputed: bool,
 ) -> Rows:
     """Check what was given to `fit`, and that an exact fit to it fits into memory."""
+    matrices = _matrices(estimator, precomputed)
     if kernel is None or kernel.is_numeric:
-        require_memory(_num_samples(X))
+        # before anything is copied
+        require_memory(len(X) if hasattr(X, "__len__") else 0, matrices)
         X, y = validate_data(
             estimator, X, y, multi_output=True, y_numeric=True, dtype=np.float64, order="C"
         )
     else:
         X = kernel.inputs(X)
-        require_memory(len(X))
+        require_memory(len(X), matrices)
         y = check_array(y, ensure_2d=False, dtype=np.float64)
     if kernel is not None:
         X = kernel.inputs(X)
@@ -72,19 +73,44 @@ def validated_rows(
         raise ValueError(f"X has {len(X)} rows and y has {len(Y)}")
     if sample_weight is None:
         return Rows(X, Y, None, np.ones(len(Y), dtype=bool))
-    weights = _check_sample_weight(sample_weight, Y, dtype=np.float64)
-    if np.any(weights < 0):
-        raise ValueError(f"weights must not be negative, got one of {weights.min()}")
+    weights = _checked_weights(sample_weight, len(Y))
     kept = weights > 0
-    return Rows(X if precomputed else X[kept], Y[kept], weights[kept], kept)
+    X, Y, weights = X if precomputed else X[kept], Y[kept], weights[kept]
+    return Rows(X, Y, None if np.all(weights == 1.0) else weights, kept)
+
+
+def _checked_weights(sample_weight: ArrayLike, n: int) -> Floats:
+    try:
+        weights = np.array(sample_weight, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(f"sample_weight must be {n} numbers, got {sample_weight!r}") from None
+    if weights.ndim == 0:
+        weights = np.full(n, float(weights))
+    if weights.shape != (n,):
+        raise ValueError(f"sample_weight must have shape ({n},), got shape {weights.shape}")
+    if not np.all(np.isfinite(weights)) or np.any(weights < 0):
+        raise ValueError("sample_weight must hold finite numbers that are not negative")
+    if not np.any(weights):
+        raise ValueError("sample_weight must hold at least one non-zero number")
+    return weights
+
+
+def _matrices(estimator: Any, precomputed: bool) -> float:
+    """Return how many n x n matrices a fit has at once, at the most."""
+    searching = 1.0
+    if estimator.optimizer is not None:
+        starts = min(effective_n_jobs(estimator.n_jobs), 1 + estimator.n_restarts)
+        searching = starts * (4.0 if estimator.objective == "loo" else 1.0)
+    return searching + (2.0 if precomputed else 0.0)
 
 
 def _output_units(
-    rows: Rows, mean: Mean, normalize: bool, default_kernel: bool
+    rows: Rows, mean: Mean, normalize: bool, default_model: bool
 ) -> tuple[Floats, float, Mean]:
     """Return the units in which the kernel sees the outputs, their variance in these, and the mean.
 
-    Several outputs under one default kernel are seen in units of their standard deviations.
+    Several outputs under one default kernel are seen in units of their standard deviations, unless
+    the noise is given, which is in the user's units.
     """
     Y, weights = rows.Y, rows.weights
     outputs = Y.shape[1]
@@ -92,7 +118,7 @@ def _output_units(
         # scikit-learn's meaning: the normalised targets have mean 0
         mean = means.Constant(np.average(Y, axis=0, weights=weights), estimate=None)
     width = spread(Y if mean.estimate is not None else Y - mean(rows.X, outputs), weights)
-    if normalize or (default_kernel and outputs > 1):
+    if normalize or (default_model and outputs > 1):
         return width, 1.0, mean
     return np.ones(outputs), float(np.mean(width**2)), mean
 
@@ -101,7 +127,7 @@ def exact_objective(
     estimator: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
 ) -> Objective:
     """Return the objective of an exact fit by a `GPRegressor`, at its start."""
-    precomputed = isinstance(estimator.kernel, str) and estimator.kernel == PRECOMPUTED
+    precomputed = is_precomputed(estimator)
     kernel, noise = (None, None) if precomputed else as_kernel(estimator.kernel, X)
     likelihood = as_gaussian(estimator.likelihood, noise)
     mean = means.from_spec(estimator.mean)
@@ -111,7 +137,9 @@ def exact_objective(
         require_no_inputs(mean)
         kernel = Precomputed(rows.X)
         rows = rows._replace(X=np.flatnonzero(rows.kept).astype(float)[:, None])
-    scale, variance, mean = _output_units(rows, mean, estimator.normalize_y, kernel is None)
+    scale, variance, mean = _output_units(
+        rows, mean, estimator.normalize_y, kernel is None and likelihood is None
+    )
     widths = np.ones(1)
     if kernel is None or kernel.is_numeric:
         widths = spread(rows.X, rows.weights)
@@ -123,6 +151,8 @@ def exact_objective(
         likelihood = default_noise(variance)
     elif not np.all(rows.kept):
         likelihood = likelihood.subset(rows.kept)
+    if rows.weights is not None:
+        likelihood = likelihood.weighted(rows.weights)
     if estimator.warm_start and hasattr(estimator, "kernel_"):
         kernel, likelihood = _warm(estimator, kernel, likelihood)
     # Bounds that come from the data serve the search alone: the fitted kernel keeps the user's.

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 
 from mercer.likelihoods import Likelihood
@@ -39,11 +40,6 @@ class BayesianRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
     def _shaped(self, values: Floats) -> Floats:
         """Drop the axis of outputs when fitted to one column of targets."""
         return values if getattr(self, "_multioutput", False) else values[..., 0]
-
-    def _noise_variance(self, predictive: Predictive, likelihood: Likelihood) -> Floats:
-        """Return the variance of a new observation's noise for each output, (P,)."""
-        scale = np.asarray(getattr(predictive, "scale", 1.0))
-        return np.asarray(likelihood.new_variance * scale**2)
 
     def predict(
         self,
@@ -82,14 +78,16 @@ class BayesianRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
         predictive, likelihood, X = self._model(X)
         if not (return_std or return_cov):
             return self._shaped(predictive.mean(X))
-        noise = np.zeros(1) if latent else self._noise_variance(predictive, likelihood)
         if return_cov:
             mean, cov = predictive.mean(X), predictive.cov(X)
-            rows = np.arange(len(mean))
-            cov[rows, rows] += noise
+            if not latent:
+                rows = np.arange(len(mean))
+                mean, cov[rows, rows] = _observed(predictive, likelihood, mean, cov[rows, rows])
             return self._shaped(mean), self._shaped(cov)
         mean, var = predictive.mean_and_var(X)
-        return self._shaped(mean), self._shaped(np.sqrt(var + noise))
+        if not latent:
+            mean, var = _observed(predictive, likelihood, mean, var)
+        return self._shaped(mean), self._shaped(np.sqrt(var))
 
     def predict_interval(
         self, X: ArrayLike, coverage: float = 0.95, latent: bool = False
@@ -105,13 +103,24 @@ class BayesianRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
         latent : bool, default False
             Whether the interval is for the underlying function instead of a new observation.
         """
-        if not 0.0 < coverage < 1.0:
+        try:
+            inside = 0.0 < coverage < 1.0
+        except TypeError:
+            inside = False
+        if not inside:
             raise ValueError(f"coverage must lie between 0 and 1, got {coverage!r}")
-        from scipy.special import ndtri
-
-        mean, std = self.predict(X, return_std=True, latent=latent)
-        half = ndtri(0.5 + 0.5 * coverage) * std
-        return mean - half, mean + half
+        predictive, likelihood, X = self._model(X)
+        mean, var = predictive.mean_and_var(X)
+        tail = 0.5 * (1.0 - float(coverage))
+        if latent:
+            half = ndtri(1.0 - tail) * np.sqrt(var)
+            return self._shaped(mean - half), self._shaped(mean + half)
+        s = predictive.scale
+        low, high = (
+            self._shaped(s * likelihood.quantile(mean / s, var / s**2, level))
+            for level in (tail, 1.0 - tail)
+        )
+        return low, high
 
     def predict_gradient(self, X: ArrayLike) -> InputGradient:
         """Return the derivatives in x of the mean and standard deviation that `predict` returns.
@@ -123,7 +132,8 @@ class BayesianRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
         """
         predictive, likelihood, X = self._model(X)
         dmean, dvar = predictive.gradients(X)
-        std = np.sqrt(predictive.var(X) + self._noise_variance(predictive, likelihood))
+        mean, var = predictive.mean_and_var(X)
+        std = np.sqrt(_observed(predictive, likelihood, mean, var)[1])
         safe = np.where(std > 0, std, 1.0)[:, None, :]
         dstd = np.where(std[:, None, :] > 0, dvar / (2.0 * safe), 0.0)
         return InputGradient(self._shaped(dmean), self._shaped(dstd))
@@ -135,13 +145,16 @@ class BayesianRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
         -------
         ndarray of shape (n,), or (n, P) for several outputs
         """
-        mean, std = self.predict(X, return_std=True)
+        predictive, likelihood, X = self._model(X)
+        mean, var = predictive.mean_and_var(X)
         y = np.asarray(y, dtype=float)
-        if y.shape != mean.shape:
-            raise ValueError(f"y must have shape {mean.shape}, as the predictions, got {y.shape}")
-        floor = np.finfo(float).tiny
-        safe = np.maximum(std, floor)
-        return np.asarray(-0.5 * ((y - mean) / safe) ** 2 - np.log(safe) - 0.5 * np.log(2 * np.pi))
+        if y.shape != self._shaped(mean).shape:
+            raise ValueError(
+                f"y must have shape {self._shaped(mean).shape}, as the predictions, got {y.shape}"
+            )
+        s = predictive.scale
+        y = y.reshape(mean.shape)
+        return self._shaped(likelihood.log_predictive(y / s, mean / s, var / s**2) - np.log(s))
 
     def sample_y(
         self, X: ArrayLike, n_samples: int = 1, random_state: Any = 0, latent: bool = False
@@ -167,13 +180,26 @@ class BayesianRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
         rng = as_generator(random_state)
         draws = predictive.sample(X, n_samples, rng)  # (n, n_samples, P)
         if not latent:
-            noise = np.sqrt(self._noise_variance(predictive, likelihood))
-            draws = draws + noise * rng.standard_normal(draws.shape)
+            draws = predictive.scale * likelihood.sample(draws / predictive.scale, rng)
         return draws.transpose(0, 2, 1) if getattr(self, "_multioutput", False) else draws[..., 0]
+
+
+def _observed(
+    predictive: Predictive, likelihood: Likelihood, mean: Floats, var: Floats
+) -> tuple[Floats, Floats]:
+    """Return mean and variance of new observations; the likelihood is in units of `scale`."""
+    s = predictive.scale
+    latent = mean / s, var / s**2
+    return s * likelihood.predictive_mean(*latent), s**2 * likelihood.predictive_var(*latent)
 
 
 def as_generator(random_state: Any) -> np.random.Generator:
     """Return a NumPy generator for any `random_state` that scikit-learn takes."""
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**31))
-    return np.random.default_rng(random_state)
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"random_state must be a whole number, a generator or None, got {random_state!r}"
+        ) from None

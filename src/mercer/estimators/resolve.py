@@ -10,13 +10,36 @@ from mercer.kernels import Kernel, from_sklearn
 from mercer.likelihoods import Gaussian
 from mercer.params import Parameter
 
-__all__ = ["as_gaussian", "as_kernel", "require_choice", "require_mercer"]
+__all__ = [
+    "as_gaussian",
+    "as_kernel",
+    "is_sklearn_kernel",
+    "require_choice",
+    "require_count",
+    "require_mercer",
+]
 
 
 def require_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
     """Raise ValueError unless the value is one of the choices."""
     if not any(value is c or (isinstance(value, str) and value == c) for c in choices):
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
+
+
+def require_count(name: str, value: Any, least: int) -> None:
+    """Raise ValueError unless the value is a whole number of at least so many."""
+    whole = isinstance(value, (int, np.integer)) and (name == "verbose" or value is not True)
+    if not whole or value < least:
+        raise ValueError(f"{name} must be a whole number from {least}, got {value!r}")
+
+
+def is_sklearn_kernel(spec: Any) -> bool:
+    """Whether this is a kernel of scikit-learn's, which is imported only to find that out."""
+    if not hasattr(spec, "clone_with_theta"):
+        return False
+    from sklearn.gaussian_process.kernels import Kernel as SklearnBase
+
+    return isinstance(spec, SklearnBase)
 
 
 def as_kernel(spec: Any, X: Any) -> tuple[Kernel | None, Parameter | None]:
@@ -27,7 +50,7 @@ def as_kernel(spec: Any, X: Any) -> tuple[Kernel | None, Parameter | None]:
     """
     if spec is None or isinstance(spec, Kernel):
         return spec, None
-    if hasattr(spec, "clone_with_theta"):
+    if is_sklearn_kernel(spec):
         shape: tuple[int, ...] = np.shape(X) if isinstance(X, (list, tuple)) else ()
         shape = getattr(X, "shape", shape)
         return from_sklearn(spec, shape[1] if len(shape) == 2 else None)

@@ -6,6 +6,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from mercer.estimators.resolve import is_sklearn_kernel
+from mercer.kernels import from_sklearn
+from mercer.likelihoods import Gaussian
+
 __all__ = ["StorableEstimator"]
 
 
@@ -19,7 +23,7 @@ class StorableEstimator:
         """Return the parameters and the fitted attributes."""
         params = self.get_params(deep=False)  # type: ignore[attr-defined]
         fitted = {k: v for k, v in vars(self).items() if k not in params}
-        return {"params": {k: _storable_param(k, v) for k, v in params.items()}, "fitted": fitted}
+        return {"params": _storable(params), "fitted": fitted}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
@@ -30,12 +34,19 @@ class StorableEstimator:
         return model
 
 
-def _storable_param(name: str, value: Any) -> Any:
-    if name == "kernel" and hasattr(value, "clone_with_theta"):
-        from mercer.kernels import from_sklearn
-
-        # The class registry knows no scikit-learn classes; the noise is in `likelihood_`.
-        return from_sklearn(value)[0]
-    if name == "random_state" and not isinstance(value, (int, np.integer, type(None))):
-        return None
-    return value
+def _storable(params: dict[str, Any]) -> dict[str, Any]:
+    """Return the same parameters in forms that can be saved."""
+    params = dict(params)
+    kernel = params.get("kernel")
+    if is_sklearn_kernel(kernel):
+        # No scikit-learn class is ever built from a file: the kernel and its noise are converted.
+        params["kernel"], noise = from_sklearn(kernel)
+        if noise is not None:
+            params["likelihood"] = Gaussian(noise)
+    seed = params.get("random_state")
+    if seed is not None and not isinstance(seed, (int, np.integer)):
+        raise ValueError(
+            f"a random_state of type {type(seed).__name__} cannot be saved; set a whole number or "
+            "None with set_params(random_state=...) first"
+        )
+    return params

@@ -2,9 +2,10 @@
 
 from mercer.evidence.diagnostics import hessian, standard_errors, warn_at_bounds
 from mercer.evidence.maximise import Optimum, maximise
-from mercer.evidence.objective import Data, Objective
+from mercer.evidence.objective import CRITERIA, Data, Objective
 
 __all__ = [
+    "CRITERIA",
     "Data",
     "Objective",
     "Optimum",

@@ -39,17 +39,18 @@ def default_kernel(widths: Floats, variance: float, hyperprior: bool = True) -> 
     variance : float
         The variance of the targets.
     hyperprior : bool
-        Whether the length scales have a log-normal hyperprior, wide enough for the data to overrule
-        (its standard deviation is sqrt(3)): it keeps columns that the data say little about from
-        being fitted to noise.
+        Whether the length scales have a hyperprior.
 
     Notes
     -----
-    A length scale starts, and its hyperprior is centred, at sqrt(d) times its column's standard
-    deviation, so that a typical pair of rows is about one length scale apart whatever d.
+    A length scale starts at sqrt(d) times its column's standard deviation, so that a typical pair
+    of rows is about one length scale apart whatever d. Its hyperprior is log-normal with its mode
+    there, of width sqrt(3) in the logarithm: wide enough for the data to overrule, it keeps
+    columns that the data say little about from being fitted to noise.
     """
     scales = np.sqrt(widths.size) * widths
-    prior = LogNormal(np.log(scales), np.sqrt(3.0)) if hyperprior else None
+    # the mode of LogNormal(a, s) is exp(a - s^2)
+    prior = LogNormal(np.log(scales) + 3.0, np.sqrt(3.0)) if hyperprior else None
     return Scaled(variance, RBF(Parameter(scales, prior=prior)))
 
 
@@ -66,7 +67,7 @@ def bounded_noise(likelihood: Gaussian, variance: float) -> Gaussian:
     noise = likelihood.parameters.get("noise")
     if noise is None or noise.bounds is not None or not noise.is_free:
         return likelihood
-    low, high = 1e-8 * variance, 1e2 * variance
+    low, high = 1e-6 * variance, 1e2 * variance
     value = float(noise.value)
     bounds = (min(low, 0.1 * value), max(high, 10.0 * value))
     return likelihood.with_parameters(noise=noise.replace(bounds=bounds))

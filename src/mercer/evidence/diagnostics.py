@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -54,14 +55,19 @@ def _advice(name: str, side: str) -> str:
     return "widen its bounds with Parameter(value, bounds=(low, high)), or fix it"
 
 
-def hessian(objective: Any, theta: Floats, step: float = 1e-4) -> Floats:
-    """Return the second derivatives of the objective by central differences of its gradient."""
+def hessian(
+    evaluate: Callable[[Floats], tuple[float, Floats]], theta: Floats, step: float = 1e-4
+) -> Floats:
+    """Return the second derivatives of a function by central differences of its gradient.
+
+    `evaluate` must raise where it has no value, rather than return a penalty.
+    """
     p = theta.size
     H = np.empty((p, p))
     for i in range(p):
         shift = np.zeros(p)
         shift[i] = step
-        H[i] = (objective(theta + shift)[1] - objective(theta - shift)[1]) / (2.0 * step)
+        H[i] = (evaluate(theta + shift)[1] - evaluate(theta - shift)[1]) / (2.0 * step)
     return 0.5 * (H + H.T)
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from mercer.compute import run_together
-from mercer.errors import NotPositiveDefiniteError
+from mercer.errors import ConvergenceWarning, NotPositiveDefiniteError
 
 __all__ = ["Optimum", "maximise", "starts"]
 
@@ -88,8 +88,7 @@ class _Recorder:
 def starts(objective: Any, n_restarts: int, rng: np.random.Generator) -> list[Floats]:
     """Return the objective's own start, and `n_restarts` random ones.
 
-    A parameter with a hyperprior is drawn from it, one without from around its start (see
-    `Parametrised.draw_theta`); all are kept inside the bounds.
+    These are drawn from around it (see `Parametrised.draw_theta`) and kept inside the bounds.
     """
     low, high = objective.bounds.T
     points = [objective.theta, *(objective.draw_theta(rng) for _ in range(n_restarts))]
@@ -194,8 +193,7 @@ def maximise(
     Ctrl-C ends the search and keeps the best point seen.
     """
     if objective.theta.size == 0:
-        value, _ = objective(objective.theta)
-        return Optimum(objective.theta, value, "fixed", "there is nothing to optimise")
+        return Optimum(objective.theta, np.nan, "fixed", "there is nothing to optimise")
     rng = np.random.default_rng(random_state)
     points = starts(objective, n_restarts, rng)
     labels = [f"start {i + 1}/{len(points)}, " if n_restarts else "" for i in range(len(points))]
@@ -233,18 +231,24 @@ def _together(
 ) -> list[Optimum | None]:
     """Run the starts on several threads, each with a copy of the objective.
 
-    The first start is evaluated beforehand: it decides what all of them share, such as jitter.
-    Ctrl-C reaches only the caller's thread, which waits; it tells the others to stop, and they
-    return the best they have.
+    The first start that can be evaluated is, beforehand: it decides what all of them share, such
+    as jitter. Ctrl-C reaches only the caller's thread, which waits; it tells the others to stop,
+    and they return the best they have.
     """
-    objective(points[0])
+    known: dict[bytes, tuple[float, Floats]] = {}
+    for point in points:
+        try:
+            known[point.tobytes()] = objective(point)
+            break
+        except NotPositiveDefiniteError:
+            continue
     stop = threading.Event()
 
     def stoppable(function: Function) -> Function:
         def evaluate(theta: Floats) -> tuple[float, Floats]:
             if stop.is_set():
                 raise KeyboardInterrupt
-            return function(theta)
+            return known.pop(theta.tobytes(), None) or function(theta)
 
         return evaluate
 
@@ -281,6 +285,7 @@ def _best(found: Sequence[Optimum]) -> Optimum:
         warnings.warn(
             f"the fit was interrupted after {best.n_evaluations} evaluations; the best parameters "
             "so far are kept",
+            ConvergenceWarning,
             stacklevel=3,
         )
     return best

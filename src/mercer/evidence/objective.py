@@ -134,7 +134,11 @@ class Objective:
         """Return what the engine's evidence lacks: weights' normalisers and the outputs' units."""
         data = self.data
         n, outputs = data.Y.shape
-        units = data.total_weight * float(np.sum(np.log(data.scale)))
+        # Integrated coefficients have a flat prior in the user's units too, and take r rows each.
+        counted = data.total_weight
+        if self.mean.estimate == "integrate":
+            counted -= self.mean.features(data.X[:1]).shape[1]
+        units = counted * float(np.sum(np.log(data.scale)))
         if data.weights is None:
             return -units
         return float(outputs * likelihood.weight_constant(n, data.weights) - units)
@@ -147,7 +151,7 @@ class Objective:
         """
         theta = np.asarray(theta, dtype=float)
         try:
-            value, gradient = self._evaluate(theta)
+            value, gradient = self.evaluate(theta)
         except NotPositiveDefiniteError:
             if self._last_good is None:
                 raise
@@ -158,7 +162,8 @@ class Objective:
         self._last_good = (theta, value)
         return value, gradient
 
-    def _evaluate(self, theta: Floats) -> tuple[float, Floats]:
+    def evaluate(self, theta: Floats) -> tuple[float, Floats]:
+        """Return the value and its gradient; raises where Q cannot be factorised."""
         kernel, likelihood = self.unpack(theta)
         problem = self.problem(kernel, likelihood)
         if self._workspace is None:

@@ -11,16 +11,16 @@ lower triangle of the one before.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.blas import dsymm, dsyrk
+from scipy.linalg.blas import dsyr2k, dsyrk
 
 from mercer.compute import blas_for
 from mercer.kernels import Kernel
-from mercer.linalg import Factorisation, cholesky, inverse_lower, solve_lower
+from mercer.linalg import Factorisation, cholesky, inverse_lower, mirror_lower, solve_lower
 from mercer.means import Mean, Zero
 from mercer.posterior import Basis, Dense, InverseTriangular, Posterior
 
@@ -52,10 +52,6 @@ class ExactProblem:
     integrate: bool = False
     jitter: float | None = None
 
-    def with_jitter(self, jitter: float) -> ExactProblem:
-        """Return the same problem with the jitter decided."""
-        return replace(self, jitter=jitter)
-
 
 class Adjoints(NamedTuple):
     """Derivatives of the objective L in what the engine was given.
@@ -85,7 +81,8 @@ def _covariance(problem: ExactProblem, out: Floats | None) -> Floats:
     """Return the lower triangle of Q = K + Sigma."""
     Q = problem.kernel.gram_lower(problem.X, out)
     if problem.noise.ndim == 2:
-        Q += problem.noise
+        for j in range(len(Q)):  # the upper triangle holds anything
+            Q[j:, j] += problem.noise[j:, j]
     else:
         Q.reshape(-1, order="F")[:: Q.shape[0] + 1] += problem.noise
     return Q
@@ -111,6 +108,7 @@ def _solve(problem: ExactProblem, out: Floats | None) -> Solution:
     log_determinant = factor.log_determinant()
     dimensions = n
     if H is not None and r:
+        H, T = _conditioned(H)
         # L^-1 H = U S W'. Regressors that depend on others get the smallest coefficients.
         U, S, Wt = np.linalg.svd(solve_lower(factor.L, np.asfortranarray(H)), full_matrices=False)
         rank = int(np.sum(S > S[0] * max(n, r) * np.finfo(float).eps))
@@ -121,16 +119,36 @@ def _solve(problem: ExactProblem, out: Floats | None) -> Solution:
                 "columns, give more rows, or use estimate='ml'"
             )
         U, S, Wt = U[:, :rank], S[:rank], Wt[:rank]
-        root = Wt / S[:, None]
+        root = (Wt / S[:, None]) @ T.T
         beta = root.T @ (U.T @ white)
         white = white - U @ (U.T @ white)
         if problem.integrate:
-            log_determinant += 2.0 * float(np.sum(np.log(S)))
+            log_determinant += 2.0 * float(np.sum(np.log(S)) - np.linalg.slogdet(T)[1])
             dimensions -= r
     value = -0.5 * float(np.sum(white**2))
     value -= 0.5 * outputs * (log_determinant + dimensions * _LOG_2PI)
     both = solve_lower(factor.L, np.hstack([white, U]), transpose=True)
     return Solution(factor, both[:, :outputs], beta, both[:, outputs:], root, value)
+
+
+def _conditioned(H: Floats) -> tuple[Floats, Floats]:
+    """Return regressors H T of unit length, and T (r, r).
+
+    If one of them is constant, the others are centred by it: whitening regressors that stand far
+    from 0, or that differ in size, would round away what they say.
+    """
+    r = H.shape[1]
+    T = np.eye(r)
+    constant = np.flatnonzero((np.ptp(H, axis=0) == 0) & (H[0] != 0))
+    if constant.size:
+        c = constant[0]
+        others = np.arange(r) != c
+        T[c, others] = -np.mean(H[:, others], axis=0) / H[0, c]
+        H = H.copy()
+        H[:, others] -= np.mean(H[:, others], axis=0)
+    length = np.linalg.norm(H, axis=0)
+    length[length == 0] = 1.0
+    return H / length, T / length
 
 
 def evidence(problem: ExactProblem, out: Floats | None = None) -> tuple[Solution, Adjoints]:
@@ -151,35 +169,58 @@ def evidence(problem: ExactProblem, out: Floats | None = None) -> tuple[Solution
 
 
 class LeaveOneOut(NamedTuple):
-    """Predictions of each row from all the others, hyperparameters held: mean and variance.
+    """Predictions of each row from all the others, hyperparameters held.
 
-    `variance` is that of the row's own observation, noise included.
+    mean : (n, P)
+    variance : (n,) that of a new observation at the row, with the noise of a row of weight 1
     """
 
-    mean: Floats  # (n, P)
+    mean: Floats
+    variance: Floats
+
+
+class _Left(NamedTuple):
+    """What leave-one-out is made of."""
+
+    solution: Solution
+    inverse: Floats  # (n, n) lower triangle of Q^-1
+    D: Floats  # (n,) diagonal of P, or of Q^-1 where there are no regressors
+    D_plain: Floats  # (n,) diagonal of Q^-1
+    extra: Floats  # (n,) noise of a new observation less that of the row
     variance: Floats  # (n,)
 
 
-def _projected_inverse(problem: ExactProblem, solution: Solution, project: bool) -> Floats:
-    """Overwrite the factor by the lower triangle of Q^-1, or of P if `project`."""
-    inverse = inverse_lower(solution.factor.L)
-    if project and solution.V.shape[1]:
-        inverse = dsyrk(-1.0, solution.V, 1.0, inverse, lower=1, overwrite_c=1)
-    return np.asarray(inverse)
+def _leave(problem: ExactProblem, weights: Floats | None, out: Floats | None) -> _Left:
+    """Factorise and invert Q, and predict each row from the others.
 
-
-def leave_one_out(problem: ExactProblem, out: Floats | None = None) -> LeaveOneOut:
-    """Predict each row from the others in closed form: y_i - alpha_i/P_ii, variance 1/P_ii.
-
-    Estimated coefficients of the mean are held with the other hyperparameters; integrated ones
-    are integrated again without the row. O(n^3) time, n^2 memory.
+    The coefficients of the mean are found again without the row: its residual is alpha_i/P_ii.
+    Estimated ones are taken as known in the variance, 1/(Q^-1)_ii, as in any prediction;
+    integrated ones are not, 1/P_ii.
     """
     solution = solve(problem, out)
-    D = np.diagonal(_projected_inverse(problem, solution, problem.integrate)).copy()
-    if np.any(D <= 0):
-        raise ValueError("there are too few rows to leave one out and integrate the mean out")
-    fitted = problem.Y - solution.alpha / D[:, None]
-    return LeaveOneOut(fitted, 1.0 / D)
+    with blas_for(len(problem.Y)):
+        inverse = inverse_lower(solution.factor.L)
+    plain = np.diagonal(inverse).copy()
+    D = plain - np.sum(solution.V**2, axis=1)
+    lost = np.flatnonzero(D <= len(D) * np.finfo(float).eps * plain)
+    if lost.size:
+        raise ValueError(
+            f"row {lost[0]} cannot be left out: without it the coefficients of the mean are not "
+            "determined; use a mean with fewer regressors, or more rows"
+        )
+    extra = np.zeros(len(D))
+    if weights is not None:
+        extra = problem.noise * (weights - 1.0)
+    variance = 1.0 / (D if problem.integrate else plain) + extra
+    return _Left(solution, inverse, D, plain, extra, variance)
+
+
+def leave_one_out(
+    problem: ExactProblem, weights: Floats | None = None, out: Floats | None = None
+) -> LeaveOneOut:
+    """Predict each row from the others in closed form. O(n^3) time, n^2 memory."""
+    left = _leave(problem, weights, out)
+    return LeaveOneOut(problem.Y - left.solution.alpha / left.D[:, None], left.variance)
 
 
 def loo(
@@ -187,30 +228,47 @@ def loo(
 ) -> tuple[Solution, float, Adjoints]:
     """Return the solution, the leave-one-out log density and its adjoints.
 
-    L = sum_i w_i sum_p ln N(y_ip; y_ip - alpha_ip/P_ii, 1/P_ii), the coefficients of the mean
-    re-estimated without the row. With g = dL/d diag(P) and a = dL/d alpha,
-    dL/dQ = -P diag(g) P - (P a alpha' + alpha a' P)/2. O(n^3) time, 2 n^2 memory.
+    L = sum_i w_i sum_p ln N(y_ip; m_ip, v_i) with m and v of `leave_one_out`. With D and E the
+    diagonals of P and Q^-1, g = dL/dD, h = dL/dE and a = dL/dalpha,
+    dL/dQ = -P diag(g) P - Q^-1 diag(h) Q^-1 - (P a alpha' + alpha a' P)/2.
+    O(n^3) time; three matrices of n^2.
     """
-    solution = solve(problem, out)
-    alpha = solution.alpha
+    left = _leave(problem, weights, out)
+    alpha, V = left.solution.alpha, left.solution.V
     n, outputs = alpha.shape
     w = np.ones(n) if weights is None else weights
-    lower = _projected_inverse(problem, solution, project=True)
-    D = np.diagonal(lower).copy()
-    if np.any(D <= 0):
-        raise ValueError("there are too few rows to leave one out and estimate the mean")
-    squares = np.sum(alpha**2, axis=1)
-    value = 0.5 * float(np.sum(w * (outputs * (np.log(D) - _LOG_2PI) - squares / D)))
-    g = 0.5 * w * (outputs / D + squares / D**2)
-    a = -(w / D)[:, None] * alpha
-    Pa = dsymm(1.0, lower, np.asfortranarray(a), lower=1)
-    whole = np.tril(lower)
-    whole += np.tril(lower, -1).T
-    G = dsyrk(-1.0, whole * np.sqrt(g), 0.0, lower, lower=1, overwrite_c=1)
-    # the rank-2P update, symmetric: -(P a alpha' + alpha a' P)/2
-    G -= 0.5 * (Pa @ alpha.T)
-    G -= 0.5 * (alpha @ Pa.T)
-    return solution, value, Adjoints(G, np.diagonal(G).copy(), -Pa)
+    residual = alpha / left.D[:, None]
+    v = left.variance
+    squares = np.sum(residual**2, axis=1)
+    value = -0.5 * float(np.sum(w * (outputs * (np.log(v) + _LOG_2PI) + squares / v)))
+    dv = -0.5 * w * (outputs / v - squares / v**2)
+    dresidual = -(w / v)[:, None] * residual
+    a = dresidual / left.D[:, None]
+    g = -np.sum(dresidual * residual, axis=1) / left.D
+    h = np.zeros(n)
+    if problem.integrate or not V.shape[1]:
+        g -= dv / left.D**2
+    else:
+        h -= dv / left.D_plain**2
+    with blas_for(n):
+        whole = mirror_lower(left.inverse)  # Q^-1, in place
+        G = np.zeros((n, n), order="F")
+        _add_square(G, whole, h)
+        whole -= V @ V.T  # P
+        _add_square(G, whole, g)
+        Pa = whole @ a
+        G = dsyr2k(-0.5, Pa, alpha, 1.0, G, lower=1, overwrite_c=1)
+    noise = np.diagonal(G) + dv * (w - 1.0)
+    return left.solution, value, Adjoints(G, noise, -Pa)
+
+
+def _add_square(G: Floats, M: Floats, d: Floats) -> None:
+    """Subtract M diag(d) M from the lower triangle of G in place, M symmetric."""
+    for sign in (1.0, -1.0):
+        some = sign * d > 0
+        if np.any(some):
+            part = np.asfortranarray(M[:, some] * np.sqrt(np.abs(d[some])))
+            dsyrk(-sign, part, 1.0, G, lower=1, overwrite_c=1)
 
 
 def posterior(problem: ExactProblem, mean: Mean, scale: Floats) -> tuple[Posterior, Solution]:

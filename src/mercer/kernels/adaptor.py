@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from mercer.compute import row_blocks
 from mercer.kernels.base import BlockGradient, Kernel
-from mercer.kernels.differences import STEP, numeric_rows, pull_rows
-from mercer.kernels.tiles import contract
+from mercer.kernels.tiles import contract, numeric_rows
+from mercer.linalg.differences import STEP, pull_rows
 from mercer.params import Parameter, positive
 from mercer.registry import storable
 
@@ -110,6 +110,9 @@ class SklearnKernel(Kernel):
     def from_state(cls, state: dict[str, Any]) -> Self:
         """Rebuild from `to_state`."""
         return cls(_rebuild(state["kernel"]), state["is_mercer"])._with(state["parameters"], ())
+
+    def _check_columns(self, d: int) -> None:
+        pass  # what a vector's components stand for is known to the kernel alone
 
     # --- one tile -----------------------------------------------------------------------------
 

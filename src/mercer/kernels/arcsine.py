@@ -12,6 +12,7 @@ from mercer.kernels.base import BlockGradient
 from mercer.kernels.dot import Dot, norms
 from mercer.kernels.stationary import length_bounds
 from mercer.kernels.tiles import contract
+from mercer.linalg import loops
 from mercer.params import Parameter, positive
 from mercer.registry import storable
 
@@ -62,17 +63,17 @@ class ArcSine(Dot):
     def _roots(self, a: Floats, b: Floats) -> tuple[Floats, Floats, Floats, Floats]:
         """Return u (a, b), v (a,), v' (b,) and r = sqrt((1 + 2v)(1 + 2v') - 4u^2), (a, b).
 
-        asin(2u/sqrt(..)) = atan2(2u, r). By Cauchy and Schwarz vv' >= u^2, so r^2 is at least
-        1 + 2v + 2v': taken as that where rounding says less, r is never 0 and every derivative,
-        which has r below the line, is finite, at coincident points too.
+        asin(2u/sqrt(..)) = atan2(2u, r). Far from 0 the two parts of r^2 agree in all their digits;
+        it is 1 + 2v + 2v' + 4(vv' - u^2), and vv' - u^2 is found without cancellation. r is never
+        0, and every derivative, which has r below the line, is finite, at coincident points too.
         """
         U = a @ b.T
         U += 1.0
         U *= self.scale
         v, w = self.scale * (1.0 + norms(a)), self.scale * (1.0 + norms(b))
-        r = np.multiply.outer(1.0 + 2.0 * v, 1.0 + 2.0 * w)
-        r -= 4.0 * U * U
-        np.maximum(r, np.add.outer(1.0 + 2.0 * v, 2.0 * w), out=r)
+        r = _gram_determinants(a, b)
+        r *= 4.0 * self.scale**2
+        r += np.add.outer(1.0 + 2.0 * v, 2.0 * w)
         np.sqrt(r, out=r)
         return U, v, w, r
 
@@ -108,3 +109,28 @@ class ArcSine(Dot):
         da = 2.0 * self.scale * dv[:, None] * a
         others = {"scale": contract(dv, v) / self.scale}
         return self._chained(da, None, np.sum(da * a, axis=0), others, inner, inputs)
+
+
+def _gram_determinants(a: Floats, b: Floats) -> Floats:
+    """Return (1 + |a|^2)(1 + |b|^2) - (1 + a.b)^2 for each pair of rows, from their differences.
+
+    With delta = b - a it is |delta|^2 + |a|^2 |delta's part across a|^2, of which there is none in
+    one column.
+    """
+    out = np.empty((a.shape[0], b.shape[0]))
+    loops().squared_distances(np.ascontiguousarray(a), np.ascontiguousarray(b.T), out, np.inf)
+    if a.shape[1] == 1:
+        return out
+    squares = norms(a)[:, None]
+    along = a / np.sqrt(np.where(squares > 0.0, squares, 1.0))
+    # delta's part along a; what rounding leaves in it counts by its square only
+    shift = along @ (b - a[:1]).T - np.sum(along * (a - a[:1]), axis=1)[:, None]
+    across, part = np.zeros_like(out), np.empty_like(out)
+    for k in range(a.shape[1]):
+        np.subtract(b[:, k], a[:, k, None], out=part)
+        part -= along[:, k, None] * shift
+        part *= part
+        across += part
+    across *= squares
+    out += across
+    return out

@@ -69,14 +69,6 @@ class Kernel(Parametrised):
     # NumPy's numbers and arrays leave the arithmetic with a kernel to the kernel.
     __array_ufunc__ = None
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        if not name.startswith("_") and "_parameters" in self.__dict__:
-            raise AttributeError(
-                f"kernels do not change: make a new {type(self).__name__}, with "
-                f"with_parameters({name}=...) if {name} is a parameter"
-            )
-        super().__setattr__(name, value)
-
     @property
     def is_mercer(self) -> bool:
         """Whether every Gram matrix is positive semi-definite."""
@@ -124,7 +116,16 @@ class Kernel(Parametrised):
             return map_tiles(function, tiles)
 
     def _check_columns(self, d: int) -> None:
-        """Raise ValueError where the kernel cannot take d columns."""
+        """Raise ValueError where the kernel cannot take d columns.
+
+        A parameter that is a vector has one component for each column.
+        """
+        for name, p in self._parameters.items():
+            if p.is_vector and p.size != d:
+                raise ValueError(
+                    f"{type(self).__name__} has {p.size} values of {name}, but the inputs have {d} "
+                    "columns; give one number, or one for each column"
+                )
         for child in self._children:
             child._check_columns(d)
 
@@ -229,12 +230,15 @@ class Kernel(Parametrised):
         G = np.asarray(G, dtype=float)
         if G.shape != (len(X), len(Z)):
             raise ValueError(f"G must have shape {(len(X), len(Z))}, got {G.shape}")
-        rows = self._cut(len(X))
+        rows, columns = self._cut(len(X)), self._cut(len(Z))
         if symmetric:
-            tiles, cotangent = upper(rows), symmetric_tile(G)
+            bands = [[(i, j) for j in rows[first:]] for first, i in enumerate(rows)]
+            cotangent = symmetric_tile(G)
         else:
-            tiles = [(i, j) for i in rows for j in self._cut(len(Z))]
+            bands = [[(i, j) for j in columns] for i in rows]
             cotangent = plain_tile(G)
+        if not inputs:  # a few numbers a tile; with inputs, a tile's derivatives are as large as it
+            bands = [[tile for band in bands for tile in band]]
 
         def pull(tile: tuple[slice, slice]) -> BlockGradient:
             return self._block_pullback(X[tile[0]], Z[tile[1]], cotangent(*tile), inputs)
@@ -242,11 +246,12 @@ class Kernel(Parametrised):
         theta = np.zeros(self.theta.size)
         dX = np.zeros(np.shape(X)) if inputs else None
         dZ = (dX if symmetric else np.zeros(np.shape(Z))) if inputs else None
-        for (i, j), gradient in zip(tiles, self._run(pull, tiles), strict=True):
-            theta += gradient.theta
-            if dX is not None and dZ is not None:
-                dX[i] += gradient.A
-                dZ[j] += gradient.B
+        for band in bands:
+            for (i, j), gradient in zip(band, self._run(pull, band), strict=True):
+                theta += gradient.theta
+                if dX is not None and dZ is not None:
+                    dX[i] += gradient.A
+                    dZ[j] += gradient.B
         return KernelGradient(theta, dX, None if symmetric else dZ)
 
     def pullback_diag(self, X: Any, g: ArrayLike, *, inputs: bool = True) -> KernelGradient:

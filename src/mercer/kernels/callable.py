@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from mercer.compute import row_blocks
 from mercer.kernels.base import BlockGradient, Kernel
-from mercer.kernels.differences import numeric_rows, pull_rows
 from mercer.kernels.features import shape_of
-from mercer.kernels.tiles import contract
+from mercer.kernels.tiles import contract, numeric_rows
+from mercer.linalg.differences import pull_rows
 from mercer.registry import storable
 
 __all__ = ["Callable", "Precomputed"]

@@ -49,14 +49,6 @@ class Categorical(Kernel):
     def __init__(self, correlation: ArrayLike | Parameter = 0.5) -> None:
         self._set(correlation=positive("correlation", correlation, zero=True, transform="logit"))
 
-    def _check_columns(self, d: int) -> None:
-        p = self._parameters["correlation"]
-        if p.is_vector and p.size != d:
-            raise ValueError(
-                f"Categorical has {p.size} correlations, but the inputs have {d} columns; give "
-                "one number, or one for each column"
-            )
-
     def _block(self, A: Floats, B: Floats) -> Floats:
         K = np.ones((A.shape[0], B.shape[0]))
         for k, rho in enumerate(np.broadcast_to(self.correlation, A.shape[1])):
@@ -68,12 +60,11 @@ class Categorical(Kernel):
 
     def _block_pullback(self, A: Floats, B: Floats, G: Floats, inputs: bool) -> BlockGradient:
         GK = G * self._block(A, B)
-        p = self._parameters["correlation"]
         correlation: ArrayLike = 0.0
-        if p.is_free:  # and so above 0: where a column differs, dk/drho = k/rho
+        if self._parameters["correlation"].is_free:
+            # and so above 0: where a column differs, dk/drho = k/rho
             sums = [float(np.sum(GK, where=_differ(A, B, k))) for k in range(A.shape[1])]
-            parts = np.array(sums) / self.correlation
-            correlation = parts if p.is_vector else float(np.sum(parts))
+            correlation = np.array(sums) / self.correlation
         dA, dB = (np.zeros(A.shape), np.zeros(B.shape)) if inputs else (None, None)
         theta = self._own_gradient(correlation=correlation)
         return BlockGradient(theta, dA, dB, float(np.sum(GK)))

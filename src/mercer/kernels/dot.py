@@ -44,14 +44,6 @@ class Dot(Kernel):
             others["length_scale"] = positive("length_scale", length_scale)
         self._set(**others)
 
-    def _check_columns(self, d: int) -> None:
-        p = self._parameters.get("length_scale")
-        if p is not None and p.is_vector and p.size != d:
-            raise ValueError(
-                f"{type(self).__name__} has {p.size} length scales, but the inputs have {d} "
-                "columns; give one number, or one for each column"
-            )
-
     def _scaled(self, A: Floats) -> Floats:
         return A if self.length_scale is None else A / self.length_scale
 
@@ -105,9 +97,7 @@ class Dot(Kernel):
         """
         gradients: dict[str, ArrayLike] = dict(others)
         if self._has_free_scales:
-            length = -np.asarray(scales) / self.length_scale
-            is_vector = self._parameters["length_scale"].is_vector
-            gradients["length_scale"] = length if is_vector else float(np.sum(length))
+            gradients["length_scale"] = -np.asarray(scales) / self.length_scale
         theta = self._own_gradient(**gradients)
         if not inputs or da is None:
             return BlockGradient(theta, None, None, inner)

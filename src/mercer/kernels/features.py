@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mercer.kernels.base import BlockGradient, Kernel
-from mercer.kernels.differences import pull_rows
 from mercer.kernels.tiles import contract
+from mercer.linalg.differences import pull_rows
 from mercer.registry import storable
 
 __all__ = ["Features", "shape_of"]

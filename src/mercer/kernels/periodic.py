@@ -57,11 +57,6 @@ class Periodic(Kernel):
             periodicity=positive("periodicity", periodicity),
         )
 
-    def _check_columns(self, d: int) -> None:
-        for name, p in self._parameters.items():
-            if p.is_vector and p.size != d:
-                raise ValueError(f"Periodic has {p.size} values of {name} for {d} columns")
-
     def _bounds_from(self, widths: Floats, variance: float) -> Mapping[str, tuple[Any, Any]]:
         return {"length_scale": (1e-2, 1e2), "periodicity": (1e-3 * widths, 1e2 * widths)}
 
@@ -72,7 +67,8 @@ class Periodic(Kernel):
 
     def _wind(self, A: Floats) -> Floats:
         """Return (cos, sin) of the angles, shape (a, 2d)."""
-        angles = self._angles(A)
+        # Whole periods are taken off first, which is exact; an angle of many would have few digits.
+        angles = self._angles(np.fmod(A, self.periodicity))
         return np.hstack([np.cos(angles), np.sin(angles)])
 
     def _circle(self, d: int) -> RBF:
@@ -86,25 +82,26 @@ class Periodic(Kernel):
     def _diag(self, A: Floats) -> Floats:
         return np.ones(A.shape[0])
 
-    def _unwind(self, A: Floats, dU: Floats) -> Floats:
-        """Chain the derivative in (cos, sin) to that in the angle."""
-        d = A.shape[1]
-        angles = self._angles(A)
-        return dU[:, d:] * np.cos(angles) - dU[:, :d] * np.sin(angles)
+    def _unwind(self, U: Floats, dU: Floats) -> Floats:
+        """Chain the derivative in U = (cos, sin) to that in the angle."""
+        d = U.shape[1] // 2
+        return dU[:, d:] * U[:, :d] - dU[:, :d] * U[:, d:]
 
     def _block_pullback(self, A: Floats, B: Floats, G: Floats, inputs: bool) -> BlockGradient:
         A, B = A - A[:1], B - A[:1]
         d = A.shape[1]
-        part = self._circle(d)._block_pullback(self._wind(A), self._wind(B), G, inputs=True)
+        wound_A, wound_B = self._wind(A), self._wind(B)
+        part = self._circle(d)._block_pullback(wound_A, wound_B, G, inputs=True)
         assert part.A is not None and part.B is not None
-        dangle_A, dangle_B = self._unwind(A, part.A), self._unwind(B, part.B)
+        dangle_A, dangle_B = self._unwind(wound_A, part.A), self._unwind(wound_B, part.B)
         # part.theta is in log l, the cosine and the sine sharing one length scale
         dlog = part.theta[:d] + part.theta[d:]
-        length = _collect(dlog / self.length_scale, self._parameters["length_scale"])
+        # The derivative in the period grows with the number of periods: angles as they are.
         dperiod = -np.sum(dangle_A * self._angles(A), axis=0)
         dperiod -= np.sum(dangle_B * self._angles(B), axis=0)
-        period = _collect(dperiod / self.periodicity, self._parameters["periodicity"])
-        theta = self._own_gradient(length_scale=length, periodicity=period)
+        theta = self._own_gradient(
+            length_scale=dlog / self.length_scale, periodicity=dperiod / self.periodicity
+        )
         if not inputs:
             return BlockGradient(theta, None, None, part.inner)
         turn = 2.0 * np.pi / self.periodicity
@@ -113,8 +110,3 @@ class Periodic(Kernel):
     def _diag_pullback(self, A: Floats, g: Floats, inputs: bool) -> BlockGradient:
         dA = np.zeros(A.shape) if inputs else None
         return BlockGradient(np.zeros(self.theta.size), dA, None, float(np.sum(g)))
-
-
-def _collect(gradient: Floats, parameter: Parameter) -> ArrayLike:
-    """Sum a derivative over columns where one number serves them all."""
-    return gradient if parameter.is_vector else float(np.sum(gradient))

@@ -3,7 +3,9 @@
 s(x, x') = sum_k (x_k - x'_k)^2 / l_k^2, with one length scale or one a column. A profile gives
 k(s) and, pulled back, W = G k'(s); the derivatives in length scales and inputs are written once,
 here. Distances are sums of squared differences, never expanded into products, so coincident points
-are at distance 0 exactly and far-away origins cost no digits.
+are at distance 0 exactly. Differences are taken from a tile's first row before they are divided by
+length scales: rows far from 0 but near each other lose no digits. Where the first row is itself far
+from the others, distances among those are as exact as rounding x/l at that distance lets them be.
 """
 
 from __future__ import annotations
@@ -13,9 +15,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import gamma, kv
 
 from mercer.kernels.base import BlockGradient, Kernel
+from mercer.kernels.bessel import matern_slope, matern_value
 from mercer.kernels.tiles import contract
 from mercer.linalg import loops
 from mercer.params import Parameter, positive
@@ -24,6 +26,11 @@ from mercer.registry import storable
 __all__ = ["RBF", "Exponential", "Matern", "RationalQuadratic", "Stationary", "length_bounds"]
 
 Floats = NDArray[np.float64]
+
+# Beyond this many length scales a distance counts as this many: exponentials of it are 0, and what
+# stands for 0, 1e-308, is so even after the third power of the distance has multiplied it.
+_FAR = 1e75
+_LARGEST = 0.25 * np.finfo(float).max
 
 
 def length_bounds(widths: Floats) -> tuple[Floats, Floats]:
@@ -44,14 +51,6 @@ class Stationary(Kernel):
         """Overwrite s by W = G k'(s); return sum(G k), sum(W s) and dL/d(other parameters)."""
         raise NotImplementedError(f"{type(self).__name__} must define _pull(s, G)")
 
-    def _check_columns(self, d: int) -> None:
-        p = self._parameters["length_scale"]
-        if p.is_vector and p.size != d:
-            raise ValueError(
-                f"{type(self).__name__} has {p.size} length scales, but the inputs have {d} "
-                "columns; give one number, or one for each column"
-            )
-
     def _bounds_from(self, widths: Floats, variance: float) -> Mapping[str, tuple[Any, Any]]:
         return {"length_scale": length_bounds(widths)}
 
@@ -59,11 +58,25 @@ class Stationary(Kernel):
         """Return s (a, b), and the scaled inputs A (a, d) and B' (d, b)."""
         # Seen from one of their number: far from 0, dividing would round away the differences.
         origin = A[:1]
-        scaled = np.ascontiguousarray((A - origin) / self.length_scale)
-        scaled_t = np.ascontiguousarray(((B - origin) / self.length_scale).T)
+        with np.errstate(over="ignore"):
+            scaled = np.ascontiguousarray((A - origin) / self.length_scale)
+            scaled_t = np.ascontiguousarray(((B - origin) / self.length_scale).T)
         s = np.empty((A.shape[0], B.shape[0]))
-        loops().squared_distances(scaled, scaled_t, s)
+        if loops().squared_distances(scaled, scaled_t, s, _FAR):
+            self._rein_in(s, scaled, scaled_t)
         return s, scaled, scaled_t
+
+    def _rein_in(self, s: Floats, scaled: Floats, scaled_t: Floats) -> None:
+        """Keep squares finite, in place, where rows are more than _FAR length scales apart.
+
+        Doubles of that size are so far apart that rows near each other are equal, and stay so.
+        """
+        for points in (scaled, scaled_t):
+            np.clip(points, -_LARGEST, _LARGEST, out=points)  # infinity less infinity is no number
+        loops().squared_distances(scaled, scaled_t, s, _FAR)
+        np.minimum(s, _FAR**2, out=s)
+        for points in (scaled, scaled_t):
+            np.clip(points, -_FAR, _FAR, out=points)
 
     def _block(self, A: Floats, B: Floats) -> Floats:
         s, _, _ = self._squared_distances(A, B)
@@ -204,7 +217,7 @@ class Matern(Stationary):
         elif self.nu == 2.5:
             loops().value_matern52(s)
         else:
-            s[:] = _bessel_value(s, self.nu)
+            s[:] = matern_value(s, self.nu)
 
     def _pull(self, s: Floats, G: Floats) -> tuple[float, float, dict[str, float]]:
         if self.nu == 0.5:
@@ -213,28 +226,10 @@ class Matern(Stationary):
             return (*loops().pull_matern32(s, G), {})
         if self.nu == 2.5:
             return (*loops().pull_matern52(s, G), {})
-        W = G * _bessel_slope(s, self.nu)
-        inner, outer = contract(G, _bessel_value(s, self.nu)), contract(W, s)
+        W = G * matern_slope(s, self.nu)
+        inner, outer = contract(G, matern_value(s, self.nu)), contract(W, s)
         s[:] = W
         return inner, outer, {}
-
-
-def _bessel_value(s: Floats, nu: float) -> Floats:
-    z = np.sqrt(2.0 * nu * s)
-    with np.errstate(all="ignore"):
-        k = 2.0 ** (1.0 - nu) / gamma(nu) * z**nu * kv(nu, z)
-    # 0 * infinity at 0, where the kernel is 1; 0 * something beyond the range of kv, where it is 0
-    return np.where(z < 1e-12, 1.0, np.nan_to_num(k, nan=0.0, posinf=1.0))
-
-
-def _bessel_slope(s: Floats, nu: float) -> Floats:
-    """dk/ds = -c nu z^(nu-1) K_(nu-1)(z), from d[z^nu K_nu]/dz = -z^nu K_(nu-1)."""
-    z = np.sqrt(2.0 * nu * s)
-    with np.errstate(all="ignore"):
-        slope = -(2.0 ** (1.0 - nu)) / gamma(nu) * nu * z ** (nu - 1.0) * kv(nu - 1.0, z)
-    # for nu <= 1 infinite at 0, where everything it multiplies vanishes: 0 is the limit
-    at_zero = -0.5 * nu / (nu - 1.0) if nu > 1.0 else 0.0
-    return np.where(z < 1e-12, at_zero, np.nan_to_num(slope, nan=0.0, neginf=0.0))
 
 
 @storable

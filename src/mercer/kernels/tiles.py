@@ -10,7 +10,15 @@ from numpy.typing import NDArray
 
 from mercer.compute import row_blocks
 
-__all__ = ["contract", "mirror_upper", "pair", "plain_tile", "symmetric_tile", "upper"]
+__all__ = [
+    "contract",
+    "mirror_upper",
+    "numeric_rows",
+    "pair",
+    "plain_tile",
+    "symmetric_tile",
+    "upper",
+]
 
 Floats = NDArray[np.float64]
 
@@ -66,3 +74,12 @@ def symmetric_tile(G: Floats) -> Any:
         return square + np.triu(square, 1).T
 
     return tile
+
+
+def numeric_rows(A: NDArray[np.generic], what: str) -> None:
+    """Raise ValueError unless A is a matrix of numbers, in whose rows one can differentiate."""
+    if A.ndim != 2 or A.dtype.kind not in "fiu":
+        raise ValueError(
+            f"{what} has no derivatives in inputs that are not rows of numbers, got an array of "
+            f"dtype {A.dtype} and shape {A.shape}; call pullback with inputs=False"
+        )

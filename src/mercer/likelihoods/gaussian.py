@@ -35,6 +35,9 @@ class Gaussian(Likelihood):
         - A vector: the known variance of each training row, held. An entry may be 0.
         - A matrix: the known covariance of the training rows' noise, held. Only exact inference
           takes it, without sample weights.
+    new_noise : float, optional
+        The variance of e for a new observation, where the training rows' variances are given. By
+        default their mean (a fit with sample weights takes the weighted one).
 
     Notes
     -----
@@ -53,8 +56,16 @@ class Gaussian(Likelihood):
     array([0.1, 0.2])
     """
 
-    def __init__(self, noise: ArrayLike | Parameter | None = None) -> None:
+    def __init__(
+        self, noise: ArrayLike | Parameter | None = None, new_noise: float | None = None
+    ) -> None:
         self._known: Floats | None = None  # (n,) or (n, n)
+        if new_noise is not None:
+            if noise is None or isinstance(noise, Parameter) or np.ndim(noise) == 0:
+                raise ValueError("new_noise goes with variances of the training rows only")
+            if not (np.isfinite(new_noise) and new_noise >= 0):
+                raise ValueError(f"new_noise must be a variance, at least 0, got {new_noise!r}")
+        self._new = None if new_noise is None else float(new_noise)
         if noise is None:
             self._set()
         elif isinstance(noise, Parameter) or np.ndim(noise) == 0:
@@ -79,6 +90,8 @@ class Gaussian(Likelihood):
         """The noise variance of a new observation: for known variances, their mean."""
         if self._known is None:
             return self._scalar()
+        if self._new is not None:
+            return self._new
         return float(np.mean(self._known if self._known.ndim == 1 else np.diag(self._known)))
 
     # ---------------------------------------------------------- noise of the training rows
@@ -129,7 +142,16 @@ class Gaussian(Likelihood):
         if self._known is None:
             return self
         self._check_rows(mask.size)
-        return Gaussian(self._known[mask] if self._known.ndim == 1 else self._known[mask][:, mask])
+        kept = self._known[mask] if self._known.ndim == 1 else self._known[mask][:, mask]
+        return Gaussian(kept, self._new)
+
+    def weighted(self, weights: ArrayLike) -> Gaussian:
+        """Return the likelihood whose `new_variance` is the weighted mean of known variances."""
+        if self._known is None or self._known.ndim == 2 or self._new is not None:
+            return self
+        return Gaussian(
+            self._known, float(np.average(self._known, weights=np.asarray(weights, dtype=float)))
+        )
 
     # --------------------------------------------------------------------- the generic methods
 
@@ -262,10 +284,13 @@ class Gaussian(Likelihood):
         return self._own_gradient(noise=slope(self._scalar()))
 
     def _options(self) -> dict[str, Any]:
-        return {} if self._parameters else {"noise": self._known}
+        if self._parameters:
+            return {}
+        known = {"noise": self._known}
+        return known if self._new is None else {**known, "new_noise": self._new}
 
     def _with(self, parameters: dict[str, Parameter], children: tuple[Any, ...]) -> Self:
-        return type(self)(**parameters) if parameters else self
+        return type(self)(parameters["noise"]) if parameters else self
 
 
 def _log_normal(residual: Floats, var: float | Floats) -> Floats:

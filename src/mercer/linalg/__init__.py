@@ -1,8 +1,14 @@
 """Factorisations, triangular solves, quadrature, and the compiled loops."""
 
-from mercer.linalg.cholesky import JITTERS, Factorisation, cholesky, inverse_lower, solve_with
+from mercer.linalg.cholesky import (
+    JITTERS,
+    Factorisation,
+    cholesky,
+    inverse_lower,
+    semidefinite_root,
+)
 from mercer.linalg.loops import loops
-from mercer.linalg.triangular import solve_lower
+from mercer.linalg.triangular import mirror_lower, solve_lower
 
 __all__ = [
     "JITTERS",
@@ -10,6 +16,7 @@ __all__ = [
     "cholesky",
     "inverse_lower",
     "loops",
+    "mirror_lower",
+    "semidefinite_root",
     "solve_lower",
-    "solve_with",
 ]

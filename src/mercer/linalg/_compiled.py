@@ -112,10 +112,14 @@ def _log1p(v):  # type: ignore[no-untyped-def]
     return k * _LN2_HIGH - ((half - (s * (half + z * p) + k * _LN2_LOW)) - f)
 
 
-@njit(void(Matrix, Matrix, Matrix), **_MAP)
-def squared_distances(A, Bt, out):  # type: ignore[no-untyped-def]
+@njit(types.boolean(Matrix, Matrix, Matrix, float64), **_MAP)
+def squared_distances(A, Bt, out, far):  # type: ignore[no-untyped-def]
     n, d = A.shape
     m = Bt.shape[1]
+    beyond = 0
+    for points in (A, Bt):
+        for x in points.reshape(-1):
+            beyond += abs(x) > far
     out[:] = 0.0
     for first in range(0, d, _COLUMNS):
         last = min(first + _COLUMNS, d)
@@ -133,6 +137,7 @@ def squared_distances(A, Bt, out):  # type: ignore[no-untyped-def]
                 for j in range(m):
                     t = a - b[j]
                     row[j] += t * t
+    return beyond > 0
 
 
 @njit(void(Matrix, Matrix, Matrix, Vector), **_SUM)

@@ -12,11 +12,16 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 
-def squared_distances(A: Floats, Bt: Floats, out: Floats) -> None:
-    """Write sum_k (A_ik - B_jk)^2 into out; Bt is B transposed."""
+def squared_distances(A: Floats, Bt: Floats, out: Floats, far: float) -> bool:
+    """Write sum_k (A_ik - B_jk)^2 into out; Bt is B transposed.
+
+    Return whether a number in A or B is larger than `far`.
+    """
     out[:] = 0.0
-    for a, b in zip(A.T, Bt, strict=True):
-        out += (a[:, None] - b) ** 2
+    with np.errstate(over="ignore", invalid="ignore"):
+        for a, b in zip(A.T, Bt, strict=True):
+            out += (a[:, None] - b) ** 2
+    return bool(np.any(np.abs(A) > far) or np.any(np.abs(Bt) > far))
 
 
 def pull_scales(A: Floats, Bt: Floats, W: Floats, out: Floats) -> None:

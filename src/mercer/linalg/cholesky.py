@@ -7,11 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
+from scipy.linalg import eigh
+from scipy.linalg.lapack import dpotrf, dpotri
 
 from mercer.errors import NotPositiveDefiniteError
+from mercer.linalg.triangular import mirror_lower
 
-__all__ = ["JITTERS", "Factorisation", "cholesky", "inverse_lower", "solve_with"]
+__all__ = ["JITTERS", "Factorisation", "cholesky", "inverse_lower", "semidefinite_root"]
 
 Floats = NDArray[np.float64]
 
@@ -75,7 +77,7 @@ def cholesky(
     for attempt, value in enumerate(attempts):
         if attempt:
             if rebuild is None:
-                _copy_lower_to_upper(Q.T)
+                mirror_lower(Q.T)
             else:
                 rebuild()
         np.fill_diagonal(Q, diagonal + value)
@@ -86,28 +88,6 @@ def cholesky(
     )
 
 
-_BLOCK = 256
-
-
-def _copy_lower_to_upper(Q: Floats) -> None:
-    for i in range(0, Q.shape[0], _BLOCK):
-        for j in range(0, i, _BLOCK):
-            Q[j : j + _BLOCK, i : i + _BLOCK] = Q[i : i + _BLOCK, j : j + _BLOCK].T
-        square = Q[i : i + _BLOCK, i : i + _BLOCK]
-        lower = np.tril_indices(square.shape[0], -1)
-        square.T[lower] = square[lower]
-
-
-def solve_with(L: Floats, B: Floats) -> Floats:
-    """Return (L L')^-1 B for a lower factor in Fortran order."""
-    if L.size == 0 or B.size == 0:
-        return np.zeros(B.shape, order="F")
-    out, info = dpotrs(L, B, lower=1)
-    if info:
-        raise ValueError(f"potrs refused its argument {-info}")
-    return np.asarray(out)
-
-
 def inverse_lower(L: Floats) -> Floats:
     """Overwrite a lower factor by the lower triangle of (L L')^-1 and return it."""
     if L.size == 0:
@@ -116,3 +96,16 @@ def inverse_lower(L: Floats) -> Floats:
     if info:
         raise NotPositiveDefiniteError("the factor has a zero on its diagonal")
     return np.asarray(out)
+
+
+def semidefinite_root(S: Floats) -> Floats:
+    """Return R (n, n) with RR' = S, for a covariance that may be singular; S is left as it is.
+
+    The Cholesky factor where there is one. Otherwise R comes from the eigenvalues, those that
+    rounding has made negative taken as 0: nothing is added to S.
+    """
+    try:
+        return np.tril(cholesky(np.array(S, order="F"), 0.0).L)
+    except NotPositiveDefiniteError:
+        values, vectors = eigh(S)
+        return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))

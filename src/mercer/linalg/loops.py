@@ -24,10 +24,16 @@ def loops() -> ModuleType:
         if config.DISABLE_JIT:
             raise ImportError("NUMBA_DISABLE_JIT is set")
         from mercer.linalg import _compiled
-    except ImportError as error:
+    except (ImportError, RuntimeError) as error:
+        # Numba's RuntimeError: neither the package's folder nor the user's can hold its cache.
+        cure = (
+            "Install Numba to have them"
+            if isinstance(error, ImportError)
+            else "Set NUMBA_CACHE_DIR to a folder that can be written to"
+        )
         warnings.warn(
             f"the compiled loops cannot be used ({error}); NumPy runs instead, several times "
-            "slower. Install Numba to have them.",
+            f"slower. {cure}.",
             FallbackWarning,
             stacklevel=2,
         )

@@ -1,4 +1,4 @@
-"""Triangular solves through BLAS, in place where the caller allows it."""
+"""Triangular solves through BLAS, in place where the caller allows it, and whole from half."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dtrsm
 
-__all__ = ["solve_lower"]
+__all__ = ["mirror_lower", "solve_lower"]
 
 Floats = NDArray[np.float64]
+
+# Of a transpose in blocks, both the rows that are read and those that are written stay in cache.
+_BLOCK = 256
 
 
 def solve_lower(
@@ -23,3 +26,20 @@ def solve_lower(
     columns = B if B.ndim == 2 else B[:, None]
     X = dtrsm(1.0, L, columns, lower=1, trans_a=int(transpose), overwrite_b=int(overwrite))
     return np.asarray(X) if B.ndim == 2 else np.asarray(X)[:, 0]
+
+
+def mirror_lower(M: Floats) -> Floats:
+    """Overwrite the strict upper triangle of a square matrix by the lower one; return the matrix.
+
+    ``mirror_lower(M.T)`` overwrites the lower triangle of M by the upper one.
+    """
+    n = M.shape[0]
+    above = ~np.tri(min(n, _BLOCK), dtype=bool)
+    for i in range(0, n, _BLOCK):
+        rows = slice(i, min(i + _BLOCK, n))
+        for j in range(0, i, _BLOCK):
+            M[j : j + _BLOCK, rows] = M[rows, j : j + _BLOCK].T
+        square = M[rows, rows]
+        k = len(square)
+        np.copyto(square, square.T.copy(), where=above[:k, :k])
+    return M

@@ -34,8 +34,8 @@ class Mean(Parametrised):
     `theta` holds the coefficients, row by row, if they are known and `estimate` is "ml"; it is
     empty otherwise.
 
-    Subclasses give `features`, `feature_gradient`, `_fixed` and `_fixed_gradient`, as far as
-    these are not zero, and `with_coefficients`.
+    Subclasses give `features`, `pull_features`, `_fixed` and `_fixed_gradient`, as far as these
+    are not zero, and `with_coefficients`.
     """
 
     estimate: str | None = None
@@ -57,7 +57,7 @@ class Mean(Parametrised):
         value = self._fixed_gradient(X)
         beta = self.coefficients
         if beta is not None and beta.shape[0]:
-            value = value + self.feature_gradient(X) @ beta
+            value = value + self._slopes(X, beta)
         return self._spread(value, n_outputs)
 
     def fixed_part(self, X: Any, n_outputs: int | None = None) -> Floats:
@@ -68,9 +68,9 @@ class Mean(Parametrised):
         """Return the regressors h at the rows of X, shape (n, r)."""
         return np.empty((n_rows(X), 0))
 
-    def feature_gradient(self, X: Any) -> Floats:
-        """Return the derivative of the regressors in x, shape (n, d, r)."""
-        return np.empty((*matrix(X).shape, 0))
+    def pull_features(self, X: Any, G: ArrayLike) -> Floats:
+        """Return the derivative of sum(G * features(X)) in X, shape (n, d); G is (n, r)."""
+        return np.zeros(matrix(X).shape)
 
     @property
     def coefficients(self) -> Floats | None:
@@ -94,6 +94,12 @@ class Mean(Parametrised):
         gradient = self.features(X).T @ np.asarray(G, dtype=float)
         # One column of coefficients that serves all outputs collects the sum.
         return np.ravel(gradient if beta.shape[1] > 1 else gradient.sum(axis=1))
+
+    def _slopes(self, X: Any, beta: Floats) -> Floats:
+        """Return the derivative of h(x)' beta in x, shape (n, d, P)."""
+        n = n_rows(X)
+        columns = [self.pull_features(X, np.broadcast_to(b, (n, b.size))) for b in beta.T]
+        return np.stack(columns, axis=2)
 
     def _fixed(self, X: Any) -> Floats:
         """Return m0, shape (n, 1) or (n, P)."""

@@ -8,15 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.linalg.differences import row_slopes
 from mercer.means.base import Mean, matrix, n_rows
 from mercer.registry import storable
 
 __all__ = ["Function"]
 
 Floats = NDArray[np.float64]
-
-# The step of a central difference that balances its error of truncation against rounding.
-_STEP = float(np.cbrt(np.finfo(float).eps))
 
 
 @storable(name="FunctionMean")
@@ -72,16 +70,7 @@ class Function(Mean):
         return value.reshape(n, -1) if value.ndim == 1 else value
 
     def _fixed_gradient(self, X: Any) -> Floats:
-        X = matrix(X)
-        step = _STEP * np.maximum(1.0, np.abs(X))
-        columns = []
-        for j in range(X.shape[1]):
-            above, below = X.copy(), X.copy()
-            above[:, j] += step[:, j]
-            below[:, j] -= step[:, j]
-            width = above[:, j] - below[:, j]  # what the steps became in floating point
-            columns.append((self._fixed(above) - self._fixed(below)) / width[:, None])
-        return np.stack(columns, axis=1)
+        return np.stack(list(row_slopes(self._fixed, matrix(X))), axis=1)
 
     def _options(self) -> dict[str, Any]:
         return {"f": self.f}

@@ -68,10 +68,6 @@ class Constant(Mean):
         """Return a column of ones."""
         return np.ones((n_rows(X), 1))
 
-    def feature_gradient(self, X: Any) -> Floats:
-        """Return zeros of shape (n, d, 1)."""
-        return np.zeros((*matrix(X).shape, 1))
-
     def to_state(self) -> dict[str, Any]:
         """Return the constructor's arguments."""
         return {"value": self.value, "estimate": self.estimate}
@@ -173,10 +169,19 @@ class Linear(Mean):
             raise ValueError(f"the mean is of {beta.shape[0] - 1} columns, but X has {X.shape[1]}")
         return np.concatenate([np.ones((X.shape[0], 1)), X], axis=1)
 
-    def feature_gradient(self, X: Any) -> Floats:
-        """Return the derivative of `features` in x, shape (n, d, 1 + d)."""
+    def pull_features(self, X: Any, G: ArrayLike) -> Floats:
+        """Return G without its first column, which is that of the intercept."""
         n, d = matrix(X).shape
-        return np.tile(np.eye(d, 1 + d, k=1), (n, 1, 1))
+        G = np.asarray(G, dtype=float)
+        if G.shape != (n, 1 + d):
+            raise ValueError(f"G must have shape {(n, 1 + d)}, got {G.shape}")
+        return G[:, 1:].copy()
+
+    def _slopes(self, X: Any, beta: Floats) -> Floats:
+        n, d = matrix(X).shape
+        if beta.shape[0] != 1 + d:
+            raise ValueError(f"the mean is of {beta.shape[0] - 1} columns, but X has {d}")
+        return np.broadcast_to(beta[1:], (n, d, beta.shape[1]))
 
     def to_state(self) -> dict[str, Any]:
         """Return the constructor's arguments."""

@@ -28,7 +28,10 @@ class Hyperprior:
 
     def _store(self, **arguments: ArrayLike) -> None:
         for name, given in arguments.items():
-            value = np.array(given, dtype=float)
+            try:
+                value = np.array(given, dtype=float)
+            except (TypeError, ValueError):
+                value = np.array(np.nan)
             wrong = ~np.isfinite(value) | ((value <= 0) if name in self._positive else False)
             if value.ndim > 1 or np.any(wrong):
                 kind = "positive" if name in self._positive else "finite"
@@ -38,6 +41,16 @@ class Hyperprior:
                 )
             value.setflags(write=False)
             setattr(self, name, float(value) if value.ndim == 0 else value)
+
+    # Parameters share and hash hyperpriors: a constructor sets each argument once.
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in self.__dict__ or self.__dict__.keys() >= set(self._arguments) > set():
+            raise AttributeError(f"{type(self).__name__} objects do not change: make a new one")
+        super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{type(self).__name__} objects do not change: {name} stays")
 
     def log_density(self, x: Floats) -> Floats:
         """Return the log density at each component of x."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mercer.params.hyperpriors import Flat, Hyperprior
+from mercer.params.hyperpriors import Hyperprior
 from mercer.registry import storable
 
 __all__ = ["Parameter"]
@@ -16,7 +16,8 @@ Floats = NDArray[np.float64]
 
 # What an unbounded parameter may do while nothing is known of the data. Estimators replace these
 # by bounds in the units of the data.
-_STEEPEST = 700.0
+_STEEPEST = 700.0  # exp of more overflows
+_FLATTEST = 36.0  # from 37 on 1/(1 + exp(-t)) rounds to 1
 _WIDEST = {"log": (1e-10, 1e10), "identity": (-np.inf, np.inf), "logit": (1e-6, 1 - 1e-6)}
 
 
@@ -29,11 +30,11 @@ def _forward(transform: str, x: Floats) -> Floats:
 
 
 def _backward(transform: str, t: Floats) -> Floats:
-    # What would overflow or underflow stays at the edge of the doubles, where it is still finite.
+    # What would overflow, underflow or round to an end stays at the edge of what does not.
     if transform == "log":
         return np.exp(np.clip(t, -_STEEPEST, _STEEPEST))
     if transform == "logit":
-        return np.asarray(1.0 / (1.0 + np.exp(-np.clip(t, -_STEEPEST, _STEEPEST))))
+        return np.asarray(1.0 / (1.0 + np.exp(-np.clip(t, -_FLATTEST, _FLATTEST))))
     return t.copy()
 
 
@@ -86,7 +87,10 @@ class Parameter:
         *,
         transform: str = "identity",
     ) -> None:
-        array = np.array(value, dtype=float)
+        try:
+            array = np.array(value, dtype=float)
+        except (TypeError, ValueError):
+            array = np.array(np.nan)
         if array.ndim > 1 or array.size == 0 or not np.all(np.isfinite(array)):
             raise ValueError(
                 f"a parameter must be a finite number or a vector of them, got {value!r}"
@@ -185,10 +189,8 @@ class Parameter:
         return self.to_theta_gradient(self.prior.derivative(np.atleast_1d(self._value)))
 
     def draw_theta(self, rng: np.random.Generator) -> Floats:
-        """Return a random value in theta's units: from a proper hyperprior, or around the value."""
-        if self.prior is None or isinstance(self.prior, Flat):
-            return self.theta + rng.uniform(-2.0, 2.0, self.size)
-        return _forward(self.transform, self.prior.sample(rng, self.size))
+        """Return a random value in theta's units: uniform within 2 of the current one."""
+        return self.theta + rng.uniform(-2.0, 2.0, self.size)
 
     def replace(self, **changes: Any) -> Parameter:
         """Return a copy with some of value, bounds, prior, fixed and transform changed."""

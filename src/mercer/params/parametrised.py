@@ -53,6 +53,17 @@ class Parametrised:
         self._parameters = parameters
         self._children = children
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not name.startswith("_") and "_parameters" in self.__dict__:
+            raise AttributeError(
+                f"{type(self).__name__} objects do not change: make a new one, with "
+                f"with_parameters({name}=...) if {name} is a parameter"
+            )
+        super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{type(self).__name__} objects do not change: {name} stays")
+
     def __getattr__(self, name: str) -> Any:
         # Only reached when normal look-up fails: parameters read as plain values.
         if not name.startswith("_"):
@@ -141,24 +152,25 @@ class Parametrised:
         )
 
     def draw_theta(self, rng: np.random.Generator) -> Floats:
-        """Return a random `theta`: from the hyperpriors where there are proper ones.
+        """Return a random `theta` around the current one, uniform within 2 units either way.
 
-        A parameter without one is drawn around its value, uniformly within 2 units of `theta`
-        (for a positive one, a factor of e^2 either way).
+        For a positive parameter that is a factor of e^2. Hyperpriors are not drawn from: the bulk
+        of a wide one may lie far from where it has its mode.
         """
         own = [p.draw_theta(rng) for p in self._parameters.values() if p.is_free]
         return np.concatenate([*own, *(c.draw_theta(rng) for c in self._children), np.empty(0)])
 
     def _own_gradient(self, **gradients: ArrayLike) -> Floats:
-        """Chain dL/d(own parameter) of the free ones to dL/dtheta, in theta's order."""
-        return np.concatenate(
-            [
-                p.to_theta_gradient(gradients[name])
-                for name, p in self._parameters.items()
-                if p.is_free
-            ]
-            or [np.empty(0)]
-        )
+        """Chain dL/d(own parameter) of the free ones to dL/dtheta, in theta's order.
+
+        A gradient may be given column by column: one number that serves all columns has the sum.
+        """
+        free = {name: p for name, p in self._parameters.items() if p.is_free}
+        own = [
+            p.to_theta_gradient(gradients[name] if p.is_vector else np.sum(gradients[name]))
+            for name, p in free.items()
+        ]
+        return np.concatenate([*own, np.empty(0)])
 
     def _options(self) -> dict[str, Any]:
         """Constructor arguments that are not parameters; subclasses with any override this."""

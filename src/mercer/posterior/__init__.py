@@ -3,6 +3,7 @@
 from mercer.posterior.basis import Basis
 from mercer.posterior.factors import Dense, Factor, InverseTriangular
 from mercer.posterior.posterior import Posterior, prior
+from mercer.posterior.precomputed import PrecomputedPredictive
 from mercer.posterior.predictive import InputGradients, Predictive
 from mercer.posterior.storage import load, save
 
@@ -13,6 +14,7 @@ __all__ = [
     "InputGradients",
     "InverseTriangular",
     "Posterior",
+    "PrecomputedPredictive",
     "Predictive",
     "load",
     "prior",

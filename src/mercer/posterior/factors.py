@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg.lapack import dtpttr, dtrttp
 
-from mercer.linalg import inverse_lower, solve_lower
+from mercer.linalg import inverse_lower, mirror_lower, solve_lower
 from mercer.registry import storable
 
-__all__ = ["Dense", "Factor", "FactorSet", "InverseTriangular", "frozen", "symmetric"]
+__all__ = ["Dense", "Factor", "FactorSet", "InverseTriangular", "frozen"]
 
 Floats = NDArray[np.float64]
 
@@ -64,16 +64,12 @@ class InverseTriangular(Factor):
     ----------
     L : ndarray of shape (m, m), Fortran order
         Kept, not copied. Only the lower triangle is ever read.
-    m : int, optional
-        The order of L, for those who wish to say it.
     """
 
-    def __init__(self, L: ArrayLike, m: int | None = None) -> None:
+    def __init__(self, L: ArrayLike) -> None:
         matrix = np.asarray(L, dtype=float)
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
             raise ValueError(f"L must be a square matrix, got shape {matrix.shape}")
-        if m is not None and m != matrix.shape[0]:
-            raise ValueError(f"L must be of order m={m}, got shape {matrix.shape}")
         if not (np.all(np.isfinite(np.diagonal(matrix))) and np.all(np.diagonal(matrix) != 0)):
             raise ValueError("the diagonal of L must be finite and not 0")
         self.L = frozen(np.asfortranarray(matrix))
@@ -92,7 +88,7 @@ class InverseTriangular(Factor):
 
     def gram(self) -> Floats:
         """Return (L L')^-1."""
-        return symmetric(inverse_lower(np.array(self.L, order="F")))
+        return mirror_lower(inverse_lower(np.array(self.L, order="F")))
 
     @property
     def nbytes(self) -> int:
@@ -234,10 +230,3 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
     view = array.view()
     view.setflags(write=False)
     return view
-
-
-def symmetric(lower: Floats) -> Floats:
-    """Return the whole matrix of which the lower triangle is given."""
-    out = np.tril(lower)
-    out += np.tril(lower, -1).T
-    return out

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import eigh
 
 from mercer.compute import blas_for, row_blocks
-from mercer.errors import NotPositiveDefiniteError
+from mercer.errors import JitterWarning
 from mercer.kernels import Kernel
-from mercer.linalg import cholesky
+from mercer.linalg import cholesky, inverse_lower, mirror_lower, semidefinite_root
 from mercer.means import Mean, Zero
 from mercer.posterior.basis import Basis
-from mercer.posterior.factors import Factor, FactorSet, InverseTriangular, frozen
+from mercer.posterior.factors import Factor, FactorSet, frozen
 from mercer.posterior.predictive import InputGradients, Predictive
 from mercer.posterior.pruning import at_least_one, prune
 from mercer.registry import storable
@@ -98,7 +98,7 @@ class Posterior(Predictive):
         self.weight = int(weight)
         self.mean_function: Mean = Zero() if mean is None else mean
         P = self.n_outputs
-        self.scale = frozen(np.ones(P) if scale is None else np.array(scale, dtype=float))
+        self._scale = frozen(np.ones(P) if scale is None else np.array(scale, dtype=float))
         if self.scale.shape != (P,) or not np.all(np.isfinite(self.scale) & (self.scale > 0)):
             raise ValueError(f"scale must be {P} positive numbers, one an output, got {scale!r}")
         self.is_coupled = any(F is not None and not isinstance(F, Factor) for F in (A, B))
@@ -134,6 +134,11 @@ class Posterior(Predictive):
         return int(self.alpha.shape[1])
 
     @property
+    def scale(self) -> Floats:
+        """s (P,): the units of each output."""
+        return self._scale
+
+    @property
     def n_basis(self) -> int:
         """The number m of kernel sections in the basis."""
         return self.basis.n_points
@@ -151,16 +156,29 @@ class Posterior(Predictive):
         """
         m = self.n_basis
         sections = np.eye(m, len(self.alpha))
-        C = self._B.products(sections) - self._A.products(sections)
+        with blas_for(m):
+            C = self._B.products(sections) - self._A.products(sections)
         return C.transpose(1, 0, 3, 2) if self.is_coupled else C.reshape(m, m)
 
     @property
     def Q(self) -> Floats:
-        """The inverse Gram matrix of the basis points (SOGP 3.15), shape (m, m)."""
+        """The inverse Gram matrix of the basis points (SOGP 3.15), shape (m, m).
+
+        A `JitterWarning` tells how much had to be added to the diagonal of a singular one.
+        """
         if not self.n_basis:
             return np.empty((0, 0))
-        factor = cholesky(np.asfortranarray(self.kernel(self.basis.points)))
-        return InverseTriangular(factor.L).gram()
+        with blas_for(self.n_basis):
+            factor = cholesky(np.asfortranarray(self.kernel(self.basis.points)))
+            if factor.jitter > 0:
+                warnings.warn(
+                    f"{factor.jitter:.3g} was added to the diagonal of the basis points' Gram "
+                    "matrix to invert it for Q: some points are redundant, they repeat or lie "
+                    "closer together than the kernel tells apart; `prune` removes such points",
+                    JitterWarning,
+                    stacklevel=2,
+                )
+            return mirror_lower(inverse_lower(factor.L))
 
     # --- predictions --------------------------------------------------------------------------
 
@@ -214,19 +232,10 @@ class Posterior(Predictive):
         n_samples = at_least_one("n_samples", n_samples)
         X = self.kernel.inputs(X)
         rng = np.random.default_rng(rng)
-        n, P = len(X), self.n_outputs
-        Phi = self.basis.phi(X)
-        if self.weight:
-            S = self._joint(Phi, self.kernel(X))
-            images = _root(S.reshape(n * self._B.c, n * self._B.c)).reshape(n, self._B.c, -1)
-        else:  # a linear model's factor is a root of its covariance already
-            images = np.zeros((n, self._B.c, self._B.n_rows))
-            for p, F in enumerate(self._B.factors):
-                images[:, p] = F.apply(Phi).T
-        shared = 1 if self.is_coupled else P  # independent outputs have draws of their own
-        z = rng.standard_normal((images.shape[2], n_samples * shared))
-        draws = (images @ z).transpose(0, 2, 1).reshape(n, n_samples, P)
-        return np.asarray(self.mean(X)[:, None, :] + self.scale * draws)
+        deviations = self.sample_from(
+            self.basis.phi(X), self.kernel(X) if self.weight else None, n_samples, rng
+        )
+        return np.asarray(self.mean(X)[:, None, :] + deviations)
 
     def gradients(self, X: Any) -> InputGradients:
         """Return the derivatives of mean and variance in the inputs, each (n, d, P)."""
@@ -249,7 +258,8 @@ class Posterior(Predictive):
                 prior_part += pulled
             for p in range(P if self.is_coupled else 1):
                 # var = w k(x,x) - |A phi|^2 + |B phi|^2
-                G = 2.0 * (self._B.half_gradient(Phi, p) - self._A.half_gradient(Phi, p))
+                with blas_for(self.n_basis):
+                    G = 2.0 * (self._B.half_gradient(Phi, p) - self._A.half_gradient(Phi, p))
                 shared = prior_part + self._pull_phi(Xb, G)
                 outputs = slice(p, p + 1) if self.is_coupled else slice(None)
                 dvar[rows, :, outputs] = shared[:, :, None] * self.scale[outputs] ** 2
@@ -259,7 +269,8 @@ class Posterior(Predictive):
 
     def mean_from(self, Phi: Floats) -> Floats:
         """Return s_p phi' alpha_p, shape (n, P), for rows phi of Phi: the mean less m(x)."""
-        return np.asarray(Phi @ (self.alpha * self.scale))
+        with blas_for(self.n_basis):
+            return np.asarray(Phi @ (self.alpha * self.scale))
 
     def var_from(self, Phi: Floats, kdiag: Floats | None, *, overwrite: bool = False) -> Floats:
         """Return the variances (n, P) for rows phi of Phi, kdiag their k(x, x) (n,).
@@ -279,10 +290,32 @@ class Posterior(Predictive):
 
         The shape is (n, n, P), or (n, P, n, P) for coupled outputs.
         """
-        S = self._joint(Phi, Kss)
+        with blas_for(max(len(Phi) * self._B.c, self.n_basis)):
+            S = self._joint(Phi, Kss)
         if self.is_coupled:
             return np.asarray(S * np.multiply.outer(self.scale, self.scale)[:, None, :])
         return np.asarray(S[:, :, None] * self.scale**2)
+
+    def sample_from(
+        self, Phi: Floats, Kss: Floats | None, n_samples: int, rng: np.random.Generator
+    ) -> Floats:
+        """Return joint draws less their mean, (n, n_samples, P), for rows phi of Phi.
+
+        Kss is as in `cov_from`.
+        """
+        n, c, P = len(Phi), self._B.c, self.n_outputs
+        with blas_for(max(n * c, self.n_basis)):
+            if self.weight:
+                S = self._joint(Phi, Kss)
+                images = semidefinite_root(S.reshape(n * c, n * c)).reshape(n, c, -1)
+            else:  # a linear model's factor is a root of its covariance already
+                images = np.zeros((n, c, self._B.n_rows))
+                for p, F in enumerate(self._B.factors):
+                    images[:, p] = F.apply(Phi).T
+            shared = 1 if self.is_coupled else P  # independent outputs have draws of their own
+            z = rng.standard_normal((images.shape[2], n_samples * shared))
+            draws = (images @ z).transpose(0, 2, 1).reshape(n, n_samples, P)
+        return np.asarray(self.scale * draws)
 
     def _joint(self, Phi: Floats, Kss: Floats | None) -> Floats:
         """Return the covariance in units of `scale`: (n, n), or (n, P, n, P) if coupled."""
@@ -314,7 +347,7 @@ class Posterior(Predictive):
             assert pulled is not None
             out += pulled
         if self.basis.features is not None and self.n_features:
-            out += np.einsum("ndr,nr->nd", self.basis.features.feature_gradient(X), G[:, m:])
+            out += self.basis.features.pull_features(X, G[:, m:])
         return out
 
     def _blocks(self, n: int, limit: int) -> list[slice]:
@@ -336,8 +369,9 @@ class Posterior(Predictive):
         Parameters
         ----------
         n : int
-            How many basis points to keep. Fewer are kept where the others are numerically
-            redundant. With n >= `n_basis` this posterior itself is returned, and 0.0.
+            How many basis points to keep. Fewer are kept where the others are redundant: no
+            variance but rounding is left of them, given those that stay. With n >= `n_basis`
+            this posterior itself is returned, and 0.0.
         noise : float, optional
             The variance of the noise; needed for w = 0 and unused otherwise.
 
@@ -346,7 +380,9 @@ class Posterior(Predictive):
         posterior : Posterior
         loss : float
             Monotone in n. With w = 1 it is additive over repeated pruning; with w = 0 it is
-            measured at the points of the basis that is pruned, and is not.
+            measured at the points of the basis that is pruned, and is not. It is a difference of
+            divergences from the prior: where the data all but determine the function at points
+            that are nearly redundant, these are huge, and it has their rounding.
         """
         return prune(self, n, noise)
 
@@ -407,12 +443,3 @@ class Posterior(Predictive):
 def prior(kernel: Kernel, mean: Mean | None = None, n_outputs: int = 1) -> Posterior:
     """Return the posterior without data: an empty basis, the kernel and the mean as they are."""
     return Posterior(Basis(kernel), np.zeros((0, n_outputs)), mean=mean)
-
-
-def _root(S: Floats) -> Floats:
-    """Return R with RR' = S. A posterior covariance is often singular: jitter is normal here."""
-    try:
-        return np.tril(cholesky(np.array(S, order="F")).L)
-    except NotPositiveDefiniteError:
-        values, vectors = eigh(S)
-        return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))

@@ -35,6 +35,11 @@ class Predictive(ABC):
     def n_outputs(self) -> int:
         """The number P of outputs."""
 
+    @property
+    def scale(self) -> Floats:
+        """The units of the outputs (P,), in which hyperparameters are stated; ones by default."""
+        return np.ones(self.n_outputs)
+
     @abstractmethod
     def mean(self, X: Any) -> Floats:
         """Return the mean at the rows of X, shape (n, P)."""

@@ -19,11 +19,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import eigh
 from scipy.linalg.lapack import dpstrf
 
+from mercer.compute import blas_for
 from mercer.errors import NotPositiveDefiniteError
-from mercer.linalg import cholesky, inverse_lower, solve_lower
-from mercer.posterior.factors import Dense, Factor, InverseTriangular, symmetric
+from mercer.linalg import cholesky, inverse_lower, mirror_lower, solve_lower
+from mercer.posterior.factors import Dense, Factor, InverseTriangular
 from mercer.posterior.pruning_linear import REDUNDANT, log_det, prune_linear
 
 if TYPE_CHECKING:
@@ -36,6 +38,10 @@ Indices = NDArray[np.intp]
 
 # How many removals are put off before the matrices are brought up to date in one product.
 _PENDING = 64
+# Redundant points go first where that costs no more than this, in nats.
+_NEGLIGIBLE = 1e-3
+# An eigenvalue further below 0, in units of the largest, is more than rounding.
+_INDEFINITE = 1e-6
 
 
 def prune(posterior: Posterior, n: int, noise: float | None = None) -> tuple[Posterior, float]:
@@ -44,13 +50,15 @@ def prune(posterior: Posterior, n: int, noise: float | None = None) -> tuple[Pos
     if n >= posterior.n_basis:
         return posterior, 0.0
     if posterior.weight:
-        return _prune_full(posterior, n)
+        with blas_for(posterior.n_basis):
+            return _prune_full(posterior, n)
     if noise is None or not np.isfinite(noise) or noise <= 0:
         raise ValueError(
             "a degenerate posterior (w = 0) is pruned by its noisy predictions: give the noise "
             f"variance, a positive number, got noise={noise!r}"
         )
-    return prune_linear(posterior, n, float(noise))
+    with blas_for(posterior.n_basis):
+        return prune_linear(posterior, n, float(noise))
 
 
 def at_least_one(name: str, given: object) -> int:
@@ -72,6 +80,12 @@ class _Moments(NamedTuple):
     S_root: Floats  # ((r + k) c, (r + k) c), lower Cholesky factor of the covariance
     N: Floats  # (k, c, k, c), the covariance of u less the prior's identity
     copies: int  # how many outputs share S
+
+    @property
+    def n_sound(self) -> int:
+        """How many of the points, in order of novelty, are not redundant."""
+        novelty = np.diagonal(self.L) ** 2
+        return int(np.sum(novelty > REDUNDANT * novelty[:1]))
 
     def first(self, k: int) -> _Moments:
         """Return the moments for the first k points: whitening goes from point to point."""
@@ -106,52 +120,76 @@ def _moments(posterior: Posterior, L: Floats, V: Floats) -> _Moments:
 
 
 def _steady_root(S: Floats) -> Floats:
-    """Return the lower Cholesky factor of a whitened covariance.
+    """Return a lower triangular root of a whitened covariance, with a positive diagonal.
 
-    A posterior that interpolates leaves nothing but rounding of the prior's variance, 1; what is
-    added then is small against that.
+    A posterior that interpolates leaves nothing but the rounding of the prior's variance, 1, in
+    some directions. Their eigenvalues are then raised to the size of that rounding, without which
+    the divergence would be infinite; the others stay as they are.
     """
-    for jitter in (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6):
-        try:
-            return np.tril(cholesky(np.asfortranarray(S + jitter * np.eye(len(S))), 0.0).L)
-        except NotPositiveDefiniteError:
-            continue
-    raise NotPositiveDefiniteError(
-        "the posterior covariance of the basis values is not positive definite: the factors A and "
-        "B do not belong to this kernel and these basis points"
-    )
+    try:
+        return np.tril(cholesky(np.array(S, order="F"), 0.0).L)
+    except NotPositiveDefiniteError:
+        values, vectors = eigh(S)
+    floor = len(S) * np.finfo(float).eps * max(1.0, values[-1])
+    if values[0] < -_INDEFINITE * max(1.0, values[-1]):
+        raise NotPositiveDefiniteError(
+            "the posterior covariance of the basis values is not positive definite: the factors A "
+            "and B do not belong to this kernel and these basis points"
+        )
+    root = vectors * np.sqrt(np.maximum(values, floor))
+    R = np.linalg.qr(root.T)[1]  # root root' = R'R
+    return np.asarray(R.T * np.where(np.diagonal(R) < 0, -1.0, 1.0))
 
 
 def _prune_full(posterior: Posterior, n: int) -> tuple[Posterior, float]:
-    kernel, points = posterior.kernel, posterior.basis.points
-    # Pivoted Cholesky orders the points by novelty; its factor is V', whitened without a solve.
-    root, pivots, rank, _ = dpstrf(kernel.gram_lower(points), lower=1, overwrite_a=1)
-    order = np.asarray(pivots, dtype=np.intp) - 1
-    L = np.tril(root)[:, :rank]
-    V = np.empty((rank, len(order)))
-    V[:, order] = L.T
-    moments = _moments(posterior, np.asfortranarray(L[:rank]), V)
-    total = moments.divergence()[-1]
-    novelty = np.diagonal(L) ** 2
-    kept = order[: int(np.sum(novelty > REDUNDANT * novelty[0]))] if rank else order[:0]
-    moments = moments.first(len(kept))
+    kept, moments = _all_moments(posterior)
+    divergence = moments.divergence()
+    total = divergence[-1]
+    sound = moments.n_sound
+    # Redundant points need not be tried one by one, unless the data have made them count.
+    if n <= sound < len(kept) and total - divergence[sound] <= _NEGLIGIBLE:
+        kept, moments = kept[:sound], moments.first(sound)
     while len(kept) > n:
-        # The updates of a removal are exact, but their rounding builds up: begin anew with half.
-        # (Kept in the pivots' order, in which the next Cholesky factorisation cannot fail.)
-        rest = kept[_eliminate(moments, max(n, len(kept) // 2))]
-        kept = rest if len(rest) < len(kept) else kept[:-1]
-        moments = _subset_moments(posterior, kept)
+        # The updates of a removal are exact, but their rounding builds up: begin anew with half,
+        # and sooner where that many points are redundant, once they may all have gone.
+        sound = moments.n_sound
+        target = max(n, len(kept) // 2, sound if sound < len(kept) else 0)
+        rest = kept[_eliminate(moments, target)]
+        rest = rest if len(rest) < len(kept) else kept[:-1]
+        kept, moments = _subset_moments(posterior, rest)
     pruned = _on_subset(posterior, kept, moments)
     return pruned, max(0.0, float(total - moments.divergence()[-1]))
 
 
-def _subset_moments(posterior: Posterior, kept: Indices) -> _Moments:
+def _by_novelty(K: Floats) -> tuple[Indices, Floats]:
+    """Order points by novelty, with the Gram matrix's root (k, rank) in that order.
+
+    This is the pivoted Cholesky factorisation. Points beyond the numerical rank come last: given
+    those before them, nothing but rounding is left of their variance (k eps of the largest).
+    """
+    if not len(K):
+        return np.empty(0, dtype=np.intp), np.empty((0, 0))
+    root, pivots, rank, _ = dpstrf(K, lower=1, overwrite_a=1)
+    return np.asarray(pivots, dtype=np.intp) - 1, np.tril(root)[:, :rank]
+
+
+def _all_moments(posterior: Posterior) -> tuple[Indices, _Moments]:
+    """Return the points up to the numerical rank, in order of novelty, and the moments there."""
+    order, L = _by_novelty(posterior.kernel.gram_lower(posterior.basis.points))
+    rank = L.shape[1]
+    V = np.empty((rank, len(order)))
+    V[:, order] = L.T  # whitened without a solve
+    return order[:rank], _moments(posterior, np.asfortranarray(L[:rank]), V)
+
+
+def _subset_moments(posterior: Posterior, kept: Indices) -> tuple[Indices, _Moments]:
+    """Return likewise those of a subset."""
     kernel, points = posterior.kernel, posterior.basis.points
-    if not len(kept):
-        return _moments(posterior, np.empty((0, 0)), np.empty((0, len(points))))
-    L = np.asfortranarray(np.tril(cholesky(np.asfortranarray(kernel(points[kept]))).L))
+    order, L = _by_novelty(kernel.gram_lower(points[kept]))
+    rank = L.shape[1]
+    kept, L = kept[order[:rank]], np.asfortranarray(L[:rank])
     V = solve_lower(L, kernel(points, points[kept]).T, overwrite=True)
-    return _moments(posterior, L, V)
+    return kept, _moments(posterior, L, V)
 
 
 def _on_subset(posterior: Posterior, kept: Indices, moments: _Moments) -> Posterior:
@@ -202,7 +240,7 @@ def _eliminate(moments: _Moments, n: int) -> Indices:
     alpha = inverse.T @ moments.u
     S_root = moments.S_root[-k * c :, -k * c :]
     g_root = (L @ S_root.reshape(k, c * k * c)).reshape(k * c, k * c)
-    P = symmetric(inverse_lower(np.asfortranarray(g_root)))
+    P = mirror_lower(inverse_lower(np.asfortranarray(g_root)))
     alive = np.arange(k)
     while len(alive) > n:
         size = len(alive)
