@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -72,27 +71,24 @@ def scores(mean: Any, std: Any, y: Any) -> list[float]:
     ]
 
 
-def assess(data: Table, who: str, predictor: Predictor, splits: int) -> tuple[Any, float]:
-    """Return the scores (splits, 3) and the mean seconds a split.
+def assess(data: Table, who: str, predictor: Predictor, splits: int) -> Any:
+    """Return the scores, (splits, 3).
 
     A peer's scores change with its version alone, and take it long: they are kept in a file and
     used again.
     """
     kept = json.loads(CACHE.read_text()) if CACHE.exists() else {}
-    found, seconds = [], []
+    found = []
     for i in range(splits):
         key = f"{who} {PEER_VERSIONS.get(who)} {data.name} {i}"
         if who == MERCER or key not in kept:
             X, y, X_test, y_test = data.split(i)
-            started = time.perf_counter()
-            scored = scores(*predictor(X, y, X_test), y_test)
-            kept[key] = [*scored, time.perf_counter() - started]
+            kept[key] = scores(*predictor(X, y, X_test), y_test)
             if who != MERCER and data.name != "made-up":
                 CACHE.parent.mkdir(exist_ok=True)
                 CACHE.write_text(json.dumps(kept, indent=1))
         found.append(kept[key][:3])
-        seconds.append(kept[key][3])
-    return np.array(found), float(np.mean(seconds))
+    return np.array(found)
 
 
 def losses(found: Any) -> Any:
@@ -139,14 +135,14 @@ def run(options: Options) -> Result:
         rows = []
         for who, predictor in predictors.items():
             splits = data.splits.shape[1] if who == MERCER else shared
-            found[who], seconds = assess(data, who, predictor, splits)
+            found[who] = assess(data, who, predictor, splits)
             for count in dict.fromkeys([splits, shared]):
                 part = found[who][:count]
                 cells = [f"{np.mean(c):.4f} ± {_error(c):.4f}" for c in part.T]
-                rows.append([who, str(count), *cells, f"{seconds:.2f}"])
+                rows.append([who, str(count), *cells])
         result.tables.append(
             f"{name} ({data.X.shape[0]} rows, {data.X.shape[1]} columns):\n\n"
-            + table(["contender", "splits", *METRICS, "s a split"], rows)
+            + table(["contender", "splits", *METRICS], rows)
         )
         for who in list(found)[1:]:
             gaps = losses(found[MERCER][:shared]) - losses(found[who])

@@ -138,7 +138,6 @@ def test_prediction_blocks_agree(monkeypatch):
     X_new = np.random.default_rng(1).normal(size=(500, 3))
     reference = model.predict(X_new, return_std=True)
     monkeypatch.setattr("mercer.posterior.posterior._BLOCK_BYTES", 100 * 8 * 7)
-    monkeypatch.setattr("mercer.posterior.posterior._MEAN_BLOCK_BYTES", 100 * 8 * 7)
     for a, b in zip(reference, model.predict(X_new, return_std=True), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-10)
 

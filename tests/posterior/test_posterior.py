@@ -46,7 +46,7 @@ def test_mean_variance_and_covariance(case):
     assert_allclose(p.cov(X), case.cov(X), rtol=1e-9, atol=1e-12)
     assert_allclose(p.var(X), diagonal(case.cov(X)), rtol=1e-9, atol=1e-12)
     mean, var = p.mean_and_var(X)
-    assert_array_equal(mean, p.mean(X))
+    assert_allclose(mean, p.mean(X), rtol=1e-12, atol=1e-14)  # tiles add up in another order
     assert_array_equal(var, p.var(X))
 
 
@@ -82,7 +82,6 @@ def test_blocks_change_nothing(case, monkeypatch):
     p = case.posterior
     whole = p.mean(X), p.var(X), *p.mean_and_var(X), *p.gradients(X)
     monkeypatch.setattr(module, "_BLOCK_BYTES", 1)
-    monkeypatch.setattr(module, "_MEAN_BLOCK_BYTES", 1)
     assert len(p._blocks(len(X), 1)) == len(X)
     blocked = p.mean(X), p.var(X), *p.mean_and_var(X), *p.gradients(X)
     for a, b in zip(whole, blocked, strict=True):
@@ -277,8 +276,8 @@ def test_the_blas_is_told_the_order_of_every_product(case, monkeypatch):
     p, X = case.posterior, np.vstack([case.Xs] * 3)
     m, joint = p.n_basis, max(len(X) * (p.n_outputs if p.is_coupled else 1), p.n_basis)
     for method, orders in [
-        (p.mean, {m}), (p.var, {m}), (p.mean_and_var, {m}), (p.gradients, {m}),
-        (p.cov, {joint}), (p.sample, {m, joint}),
+        (p.var, {m}), (p.mean_and_var, {m}), (p.gradients, {m}),
+        (p.cov, {joint}), (p.sample, {joint}),
     ]:  # fmt: skip
         told.clear()
         method(X)

@@ -142,7 +142,7 @@ def thread_count() -> int:
 
 # Below this order a second BLAS thread gains at best a quarter, and on a machine that has other
 # work it loses a factor of ten and more, waiting for its turn at every step of a factorisation.
-_SMALL = 400
+_SMALL = 700
 
 
 @contextmanager

@@ -27,6 +27,8 @@ Floats = NDArray[np.float64]
 # In units of the log evidence for each unit of log-parameter: what is left to gain is far below
 # what a standard error of the parameters is worth.
 _GRADIENT_TOLERANCE = 1e-3
+# The least relative gain of a step, in the same units divided by the first gradient's length.
+_GAIN_TOLERANCE = 1e-8
 
 Function = Callable[[Floats], tuple[float, Floats]]
 #: As scikit-learn's: (function to minimise, start, bounds) -> (best theta, least value).
@@ -124,7 +126,7 @@ def _lbfgs(function: _Recorder, start: Floats, bounds: Floats, max_iter: int) ->
         options={
             "maxiter": max_iter,
             "maxfun": 10 * max_iter,
-            "ftol": 1e-10,
+            "ftol": _GAIN_TOLERANCE,
             "gtol": _GRADIENT_TOLERANCE * unit,
         },
     )

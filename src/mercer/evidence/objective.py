@@ -185,7 +185,8 @@ class Objective:
     def _pull(self, kernel: Kernel, likelihood: Gaussian, adjoints: Adjoints) -> Floats:
         """Chain the engine's adjoints to theta."""
         data = self.data
-        dkernel = kernel.pullback(data.X, None, adjoints.K, inputs=False).theta
+        pulled = kernel.pullback(data.X, None, adjoints.K, inputs=False).theta
+        dkernel = adjoints.factor * pulled
         dlikelihood = likelihood.pull_variances(adjoints.noise, data.weights)
         if self.criterion == "evidence" and data.weights is not None:
             n, outputs = data.Y.shape

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.blas import dsyr2k, dsyrk
+from scipy.linalg.blas import dsyr, dsyr2k, dsyrk
 
 from mercer.compute import blas_for
 from mercer.kernels import Kernel
@@ -56,12 +56,14 @@ class ExactProblem:
 class Adjoints(NamedTuple):
     """Derivatives of the objective L in what the engine was given.
 
-    K : (n, n) Fortran order, dL/dK, lower triangle
+    K : (n, n) Fortran order, lower triangle; dL/dK is `factor` times it
+    factor : what would otherwise cost a pass over the matrix
     noise : (n,) dL/d(noise variances)
     mean : (n, P) dL/d(mean values)
     """
 
     K: Floats
+    factor: float
     noise: Floats
     mean: Floats
 
@@ -154,18 +156,22 @@ def _conditioned(H: Floats) -> tuple[Floats, Floats]:
 def evidence(problem: ExactProblem, out: Floats | None = None) -> tuple[Solution, Adjoints]:
     """Return the solution and the adjoints of its log evidence (BKM 64, as corrected).
 
-    dL/dQ = (alpha alpha' - P)/2 for each output. O(n^3) time in all: what potrf and potri take,
-    the evaluation of the kernel, and one symmetric update. The factor of the returned solution
-    has been overwritten.
+    dL/dQ = (alpha alpha' - P)/2, summed over outputs. O(n^3) time in all: what potrf and potri
+    take, the evaluation of the kernel, and one symmetric update. The factor of the returned
+    solution has been overwritten.
     """
     outputs = problem.Y.shape[1]
     with blas_for(len(problem.Y)):
         solution = _solve(problem, out)
-        inverse = inverse_lower(solution.factor.L)
-        G = dsyrk(0.5, solution.alpha, -0.5 * outputs, inverse, lower=1, overwrite_c=1)
+        G = inverse_lower(solution.factor.L)
         if problem.integrate and solution.V.shape[1]:
-            G = dsyrk(0.5 * outputs, solution.V, 1.0, G, lower=1, overwrite_c=1)
-    return solution, Adjoints(G, np.diagonal(G).copy(), solution.alpha)
+            G = dsyrk(-1.0, solution.V, 1.0, G, lower=1, overwrite_c=1)
+        # -2 dL/dQ = P - alpha alpha'
+        if outputs == 1:
+            G = dsyr(-1.0, solution.alpha[:, 0], lower=1, a=G, overwrite_a=1)
+        else:
+            G = dsyrk(-1.0, solution.alpha, float(outputs), G, lower=1, overwrite_c=1)
+    return solution, Adjoints(G, -0.5, -0.5 * np.diagonal(G), solution.alpha)
 
 
 class LeaveOneOut(NamedTuple):
@@ -259,7 +265,7 @@ def loo(
         Pa = whole @ a
         G = dsyr2k(-0.5, Pa, alpha, 1.0, G, lower=1, overwrite_c=1)
     noise = np.diagonal(G) + dv * (w - 1.0)
-    return left.solution, value, Adjoints(G, noise, -Pa)
+    return left.solution, value, Adjoints(G, 1.0, noise, -Pa)
 
 
 def _add_square(G: Floats, M: Floats, d: Floats) -> None:

@@ -156,21 +156,26 @@ class Kernel(Parametrised):
         self._check_columns(X.shape[1])
         return X
 
-    def __call__(self, X: Any, Z: Any = None) -> Floats:
-        """Return the matrix k(X, Z) of shape (n, m); k(X, X) when Z is left out."""
+    def __call__(self, X: Any, Z: Any = None, out: Floats | None = None) -> Floats:
+        """Return the matrix k(X, Z) of shape (n, m); k(X, X) when Z is left out.
+
+        `out`, if given, is an array of that shape to fill.
+        """
         X = self.inputs(X)
         n = len(X)
         rows = self._cut(n)
+        Z = None if Z is None else self._second(X, Z)
+        shape = (n, n if Z is None else len(Z))
+        K = np.empty(shape) if out is None else out
+        if K.shape != shape or K.dtype != np.float64:
+            raise ValueError(f"out must be an array of doubles of shape {shape}, got {K.shape}")
         if Z is not None:
-            Z = self._second(X, Z)
-            K = np.empty((n, len(Z)))
 
             def fill(tile: tuple[slice, slice]) -> None:
                 K[tile] = self._block(X[tile[0]], Z[tile[1]])
 
             self._run(fill, [(i, j) for i in rows for j in self._cut(len(Z))])
             return K
-        K = np.empty((n, n))
 
         def mirror(tile: tuple[slice, slice]) -> None:
             i, j = tile
@@ -201,6 +206,24 @@ class Kernel(Parametrised):
 
         self._run(fill, upper(self._cut(n)))
         return K
+
+    def times(self, X: Any, Z: Any, V: Floats) -> Floats:
+        """Return k(X, Z) V of shape (n, P) for V (m, P), without the matrix.
+
+        Each tile is multiplied while it is in the cache.
+        """
+        X, Z = self.inputs(X), self.inputs(Z, "Z")
+        blocks = self._cut(len(Z))
+
+        def product(tile: tuple[slice]) -> Floats:
+            A = X[tile[0]]
+            total = np.zeros((len(A), V.shape[1]))
+            for j in blocks:
+                total += self._block(A, Z[j]) @ V[j]
+            return total
+
+        parts = self._run(product, [(rows,) for rows in self._cut(len(X))])
+        return np.concatenate([np.zeros((0, V.shape[1])), *parts])
 
     def diag(self, X: Any) -> Floats:
         """Return k(x, x) for each row of X, shape (n,)."""

