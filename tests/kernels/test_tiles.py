@@ -128,8 +128,8 @@ def test_derivatives_in_the_inputs_are_added_up_band_by_band(symmetric, monkeypa
     gradient = k.pullback(X, Z, G)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    # the result, a band's derivatives in rows and columns, and a tile or two; kept together, the
-    # tiles' derivatives are ten times X or more
-    assert peak < 5 * X.nbytes
+    # the result (2 X), the derivatives of the band that is added and of the one that is computed
+    # (2 X each), and a tile or two a thread; all tiles kept together would be 10 X or 20 X more
+    assert peak < 8 * X.nbytes
     total = np.broadcast_to(X.sum(axis=0), X.shape)
     np.testing.assert_allclose(gradient.X, total * (2.0 if symmetric else 1.0), rtol=1e-9)
