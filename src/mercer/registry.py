@@ -108,7 +108,7 @@ class Encoded:
         if callable(value) and not hasattr(value, "to_state"):
             return {"$function": self._add_function(value)}
         raise ValueError(
-            f"{value!r} of type {type(value).__name__} cannot be saved: not a number, string, "
+            f"an object of type {type(value).__name__} cannot be saved: not a number, string, "
             "array, list, dictionary, named function or an object of a class registered with "
             "mercer.registry.storable"
         )

@@ -499,7 +499,7 @@ def test_interrupted_fit_keeps_the_best_so_far(monkeypatch):
 
     def interrupted(self, theta):
         calls.append(theta)
-        if len(calls) == 4:
+        if len(calls) == 7:  # three to choose the start, then the fourth of the search
             raise KeyboardInterrupt
         return plain(self, theta)
 
@@ -563,6 +563,25 @@ def test_periodic_signal_is_extrapolated():
     error = model.standard_errors()["kernel.Periodic.periodicity"]
     assert error < 1e-3
     assert np.log(model.kernel_.kernel.periodicity) == pytest.approx(np.log(2.5), abs=3 * error)
+
+
+@pytest.mark.parametrize("cycles", [1, 3, 6, 15])
+def test_default_model_finds_fast_signals_too(cycles):
+    """From one length scale alone, six cycles over the inputs were fitted as noise."""
+    x = np.linspace(0, 10, 150)[:, None]
+    y = np.sin(2 * np.pi * cycles * x[:, 0] / 10)
+    y += 0.1 * np.random.default_rng(0).normal(size=150)
+    assert GPRegressor().fit(x, y).score(x, y) > 0.97
+
+
+def test_length_scales_in_the_wrong_units_are_pointed_out():
+    raw = X * [10.0, 5e4, 3e3]
+    with pytest.warns(ConvergenceWarning, match="no two rows are near each other"):
+        GPRegressor(RBF([1.0] * 3)).fit(raw, Y)
+
+
+def test_leave_one_out_prints_short():
+    assert repr(fixed().fit(X, Y).loo()).startswith("LeaveOneOut(40 rows, log_density ")
 
 
 # --- refusals ---------------------------------------------------------------------------------

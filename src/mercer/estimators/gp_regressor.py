@@ -31,9 +31,11 @@ from mercer.evidence import (
     maximise,
     standard_errors,
     warn_at_bounds,
+    warn_if_unrelated,
 )
+from mercer.evidence.defaults import default_starts
 from mercer.inference.exact import leave_one_out, posterior
-from mercer.kernels import RBF
+from mercer.kernels import RBF, Precomputed
 from mercer.likelihoods import Gaussian, Likelihood
 from mercer.posterior import PrecomputedPredictive, Predictive, prior
 from mercer.registry import storable
@@ -53,6 +55,9 @@ class LeaveOneOut(NamedTuple):
     mean: Floats
     std: Floats
     log_density: Floats
+
+    def __repr__(self) -> str:
+        return f"LeaveOneOut({len(self.mean)} rows, log_density {self.log_density.sum():.4g})"
 
 
 @storable
@@ -230,6 +235,8 @@ class GPRegressor(StorableEstimator, BayesianRegressor):
         if self.optimizer is None:
             # The factorisation that makes the posterior is all the work there is.
             return Optimum(objective.theta, np.nan, "fixed", "the hyperparameters were kept")
+        if self.kernel is None and not (self.warm_start and hasattr(self, "kernel_")):
+            objective.begin_at_best(default_starts(objective.kernel))
         optimum = maximise(
             objective,
             optimizer=self.optimizer,
@@ -248,6 +255,9 @@ class GPRegressor(StorableEstimator, BayesianRegressor):
                 stacklevel=3,
             )
         warn_at_bounds(objective, optimum.theta)
+        kernel, _ = objective.unpack(optimum.theta)
+        if kernel.is_numeric and not isinstance(kernel, Precomputed):
+            warn_if_unrelated(kernel, objective.data.X)
         return optimum
 
     def _finish(self, objective: Objective, optimum: Optimum) -> None:

@@ -49,7 +49,7 @@ def require_memory(n: int, matrices: float = 1.0) -> None:
         return
     raise TooLargeError(
         f"an exact fit to {n:,} rows with these options needs {needed / 2**30:,.1f} GiB for its "
-        f"matrices, and {available / 2**30:,.1f} GiB are available. Estimators made for this size: "
-        "SparseGPRegressor, SparseGreedyGPRegressor, BayesianCommitteeRegressor and "
-        "OnlineGPRegressor; or fit GPRegressor to a sample of the rows"
+        f"matrices, and {available / 2**30:,.1f} GiB are available. SparseGPRegressor, "
+        "SparseGreedyGPRegressor, BayesianCommitteeRegressor and OnlineGPRegressor are made for "
+        "this size, in versions of Mercer that have them; with this one, fit a sample of the rows"
     )

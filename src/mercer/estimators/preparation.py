@@ -56,7 +56,8 @@ def validated_rows(
     matrices = _matrices(estimator, precomputed)
     if kernel is None or kernel.is_numeric:
         # before anything is copied
-        require_memory(len(X) if hasattr(X, "__len__") else 0, matrices)
+        shape = getattr(X, "shape", None)
+        require_memory(shape[0] if shape else len(X) if hasattr(X, "__len__") else 0, matrices)
         X, y = validate_data(
             estimator, X, y, multi_output=True, y_numeric=True, dtype=np.float64, order="C"
         )

@@ -1,6 +1,11 @@
 """Choosing hyperparameters: the objective, its maximisation, and what to say of the optimum."""
 
-from mercer.evidence.diagnostics import hessian, standard_errors, warn_at_bounds
+from mercer.evidence.diagnostics import (
+    hessian,
+    standard_errors,
+    warn_at_bounds,
+    warn_if_unrelated,
+)
 from mercer.evidence.maximise import Optimum, maximise
 from mercer.evidence.objective import CRITERIA, Data, Objective
 
@@ -13,4 +18,5 @@ __all__ = [
     "maximise",
     "standard_errors",
     "warn_at_bounds",
+    "warn_if_unrelated",
 ]

@@ -16,7 +16,7 @@ from mercer.kernels import RBF, Kernel, Scaled
 from mercer.likelihoods import Gaussian
 from mercer.params import LogNormal, Parameter
 
-__all__ = ["bounded_noise", "default_kernel", "default_noise", "spread"]
+__all__ = ["bounded_noise", "default_kernel", "default_noise", "default_starts", "spread"]
 
 Floats = NDArray[np.float64]
 
@@ -52,6 +52,17 @@ def default_kernel(widths: Floats, variance: float, hyperprior: bool = True) -> 
     # the mode of LogNormal(a, s) is exp(a - s^2)
     prior = LogNormal(np.log(scales) + 3.0, np.sqrt(3.0)) if hyperprior else None
     return Scaled(variance, RBF(Parameter(scales, prior=prior)))
+
+
+def default_starts(kernel: Kernel) -> list[Kernel]:
+    """Return the default kernel with its length scales as they are, a quarter and a sixteenth.
+
+    From a length scale several times that of the signal the evidence leads to pure noise; where
+    the search begins is decided by the evidence of these three.
+    """
+    start = kernel.theta
+    lengths = np.array(["length_scale" in name for name in kernel.parameter_names])
+    return [kernel.with_theta(start - np.log(factor) * lengths) for factor in (1.0, 4.0, 16.0)]
 
 
 def default_noise(variance: float) -> Gaussian:

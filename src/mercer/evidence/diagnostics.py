@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.errors import BoundWarning
+from mercer.errors import BoundWarning, ConvergenceWarning
+from mercer.kernels import Kernel
 
-__all__ = ["hessian", "standard_errors", "warn_at_bounds"]
+__all__ = ["hessian", "standard_errors", "warn_at_bounds", "warn_if_unrelated"]
 
 Floats = NDArray[np.float64]
 
@@ -47,12 +48,31 @@ def _advice(name: str, side: str) -> str:
             else "the kernel explains nothing; try another kernel or wider bounds"
         )
     if "length_scale" in name and side == "upper":
-        return "that input hardly matters; leave it out, or accept it as it is"
+        return "that input hardly matters, or the search began too far away (try n_restarts=5)"
     if "length_scale" in name:
         return "neighbours look unrelated; check for duplicates or outliers, or widen the bounds"
     if "variance" in name and side == "lower":
-        return "that term of the kernel adds nothing; leave it out"
+        return (
+            "this term of the kernel explains nothing: leave it out, or, if there is a signal, try "
+            "n_restarts=5 or a shorter length_scale"
+        )
     return "widen its bounds with Parameter(value, bounds=(low, high)), or fix it"
+
+
+def warn_if_unrelated(kernel: Kernel, X: Any) -> None:
+    """Warn if, to a kernel, no two rows have anything to do with each other."""
+    rows = X[:: max(1, len(X) // 200)]
+    K = kernel(rows)
+    scale = np.sqrt(np.diagonal(K))
+    np.fill_diagonal(K, 0.0)
+    if len(rows) > 5 and np.all(np.abs(K) <= 1e-4 * np.outer(scale, scale)):
+        warnings.warn(
+            f"under the fitted kernel {kernel!r} no two rows are near each other, so that every "
+            "prediction is the mean. Give length scales in the units of the columns, scale the "
+            "columns (StandardScaler), or leave the kernel to be chosen from the data",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
 
 
 def hessian(

@@ -6,6 +6,7 @@ in K, in the noise variances and in the mean; the kernel and the likelihood pull
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,6 +99,12 @@ class Objective:
     def draw_theta(self, rng: np.random.Generator) -> Floats:
         """Return a random start."""
         return np.concatenate([self.kernel.draw_theta(rng), self.likelihood.draw_theta(rng)])
+
+    def begin_at_best(self, kernels: Sequence[Kernel]) -> None:
+        """Move the start to that of several kernels of the same form whose value is highest."""
+        rest = self.likelihood.theta
+        values = [self(np.concatenate([kernel.theta, rest]))[0] for kernel in kernels]
+        self.kernel = kernels[int(np.argmax(values))]
 
     def unpack(self, theta: ArrayLike) -> tuple[Kernel, Gaussian]:
         """Return the kernel and the likelihood with these parameters."""

@@ -8,7 +8,7 @@ from mercer.linalg.cholesky import (
     semidefinite_root,
 )
 from mercer.linalg.loops import loops
-from mercer.linalg.triangular import mirror_lower, solve_lower
+from mercer.linalg.triangular import mirror_lower, product, solve_lower
 
 __all__ = [
     "JITTERS",
@@ -17,6 +17,7 @@ __all__ = [
     "inverse_lower",
     "loops",
     "mirror_lower",
+    "product",
     "semidefinite_root",
     "solve_lower",
 ]

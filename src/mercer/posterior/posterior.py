@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from mercer.compute import blas_for, row_blocks
 from mercer.errors import JitterWarning
 from mercer.kernels import Kernel
-from mercer.linalg import cholesky, inverse_lower, mirror_lower, semidefinite_root
+from mercer.linalg import cholesky, inverse_lower, mirror_lower, product, semidefinite_root
 from mercer.means import Mean, Zero
 from mercer.posterior.basis import Basis
 from mercer.posterior.factors import Factor, FactorSet, frozen
@@ -272,7 +272,7 @@ class Posterior(Predictive):
     def mean_from(self, Phi: Floats) -> Floats:
         """Return s_p phi' alpha_p, shape (n, P), for rows phi of Phi: the mean less m(x)."""
         with blas_for(self.n_basis):
-            return np.asarray(Phi @ (self.alpha * self.scale))
+            return product(Phi, self.alpha * self.scale)
 
     def var_from(self, Phi: Floats, kdiag: Floats | None, *, overwrite: bool = False) -> Floats:
         """Return the variances (n, P) for rows phi of Phi, kdiag their k(x, x) (n,).
