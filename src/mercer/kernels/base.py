@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mercer.compute import blas_for, map_tiles, row_blocks
-from mercer.kernels.tiles import mirror_upper, pair, plain_tile, symmetric_tile, upper
+from mercer.kernels.tiles import pair, plain_tile, symmetric_tile, upper
+from mercer.linalg import mirror_lower
 from mercer.params import Parameter, Parametrised
 from mercer.registry import from_json, to_json
 
@@ -184,7 +185,7 @@ class Kernel(Parametrised):
             if i != j:
                 K[j, i] = block.T
             else:
-                mirror_upper(K[i, i])  # matrix products are symmetric but for their rounding
+                mirror_lower(K[i, i].T)  # matrix products are symmetric but for their rounding
 
         self._run(mirror, upper(rows))
         return K

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import sys
 import threading
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.compute import row_blocks
-
 __all__ = [
     "contract",
-    "mirror_upper",
     "numeric_rows",
     "pair",
     "plain_tile",
@@ -25,7 +21,6 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
-_BLOCK = 256
 _TILE_SIZE = 256 * 256
 _MOST_KEPT = 8
 
@@ -68,20 +63,6 @@ def pair(X: Any, i: slice, j: slice) -> tuple[Any, Any]:
     """Return two blocks of rows: one and the same object on the diagonal."""
     A = X[i]
     return A, A if i == j else X[j]
-
-
-def mirror_upper(K: Floats) -> None:
-    """Overwrite the lower triangle of a square matrix by the upper one."""
-    blocks = row_blocks(len(K), _BLOCK)
-    for i, a in enumerate(blocks):
-        np.copyto(K[a, a], K[a, a].T, where=_below(a.stop - a.start))
-        for b in blocks[i + 1 :]:
-            K[b, a] = K[a, b].T
-
-
-@lru_cache(maxsize=8)
-def _below(n: int) -> NDArray[np.bool_]:
-    return np.tri(n, n, -1, dtype=bool)
 
 
 def plain_tile(G: Floats) -> Any:
