@@ -128,7 +128,7 @@ def test_thread_counts_and_tiles_agree(monkeypatch):
     with threadpool_limits(1):
         np.testing.assert_allclose(run(), reference, rtol=1e-10, atol=1e-10)
     for tile in (64, 100):
-        monkeypatch.setattr("mercer.kernels.base.TILE", tile)
+        monkeypatch.setattr("mercer.kernels.assembly.TILE", tile)
         np.testing.assert_allclose(run(), reference, rtol=1e-10, atol=1e-10)
 
 

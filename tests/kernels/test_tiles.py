@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from mercer.kernels import RBF, Flipped, Kernel, Linear, Polynomial, RationalQuadratic, Tanh, base
+from mercer.kernels import (
+    RBF,
+    Flipped,
+    Kernel,
+    Linear,
+    Polynomial,
+    RationalQuadratic,
+    Tanh,
+    assembly,
+)
 
 from .cases import CASES, inputs
 
@@ -19,7 +28,8 @@ def everything(k, X, Z, G, S, inputs):
     """All that a kernel can be asked, as a list of arrays."""
     cross, one = k.pullback(X, Z, G, inputs=inputs), k.pullback(X, None, S, inputs=inputs)
     diagonal = k.pullback_diag(X, S[0], inputs=inputs)
-    arrays = [k(X), k(X, Z), np.tril(k.gram_lower(X)), k.diag(X), *cross, *one, *diagonal]
+    products = k.times(X, Z, np.random.default_rng(7).normal(size=(len(Z), 2)))
+    arrays = [products, k(X), k(X, Z), np.tril(k.gram_lower(X)), k.diag(X), *cross, *one, *diagonal]
     return [a for a in arrays if a is not None]
 
 
@@ -32,11 +42,32 @@ def test_small_tiles(case, tile, monkeypatch):
     S = S + S.T
     arguments = (case.kernel, X, Z, G, S, case.inputs != "words")
     whole = everything(*arguments)
-    monkeypatch.setattr(base, "TILE", tile)
+    monkeypatch.setattr(assembly, "TILE", tile)
     for a, b in zip(everything(*arguments), whole, strict=True):
         np.testing.assert_allclose(
             a, b, rtol=1e-10, atol=1e-10 * (1.0 + np.max(np.abs(b), initial=0))
         )
+
+
+@every
+def test_times_is_the_matrix_times_the_weights(case):
+    X, Z = inputs(case, 11, 0), inputs(case, 7, 1)
+    V = np.random.default_rng(0).normal(size=(7, 3))
+    V.flags.writeable = False
+    expected = case.kernel(X, Z) @ V
+    size = 1.0 + np.max(np.abs(expected))
+    np.testing.assert_allclose(case.kernel.times(X, Z, V), expected, rtol=1e-12, atol=1e-12 * size)
+    assert case.kernel.times(X[:0], Z, V).shape == (0, 3)
+    np.testing.assert_array_equal(case.kernel.times(X, Z[:0], V[:0]), np.zeros((11, 3)))
+
+
+@pytest.mark.parametrize("spread", [1.0, 1e76, 1e300])
+@pytest.mark.parametrize("d", [1, 64, 65])
+def test_times_where_rows_are_far_apart_or_have_many_columns(spread, d):
+    rng = np.random.default_rng(0)
+    X, V = spread * rng.normal(size=(9, d)), rng.normal(size=(9, 1))
+    for kernel in (RBF(2.0), RationalQuadratic(3.0, 0.2), RBF(np.geomspace(1e-3, 1e3, d))):
+        np.testing.assert_allclose(kernel.times(X, X, V), kernel(X) @ V, rtol=1e-12, atol=1e-14)
 
 
 KERNELS = {
@@ -79,7 +110,7 @@ def test_threads_and_kernels_in_one_piece():
 
 def test_more_rows_than_a_tile():
     rng = np.random.default_rng(1)
-    X = rng.normal(size=(base.TILE + 3, 2))
+    X = rng.normal(size=(assembly.TILE + 3, 2))
     k = RBF([0.7, 1.9])
     scaled = X / [0.7, 1.9]
     squares = np.sum(scaled**2, axis=1)
@@ -88,7 +119,7 @@ def test_more_rows_than_a_tile():
 
 
 def test_a_failing_tile_raises_in_the_caller(monkeypatch):
-    monkeypatch.setattr(base, "TILE", 2)
+    monkeypatch.setattr(assembly, "TILE", 2)
 
     class Broken(RBF):
         def _block(self, A, B):
@@ -119,7 +150,7 @@ def test_a_subclass_must_say_what_it_is():
 
 @pytest.mark.parametrize("symmetric", [True, False])
 def test_derivatives_in_the_inputs_are_added_up_band_by_band(symmetric, monkeypatch):
-    monkeypatch.setattr(base, "TILE", 60)
+    monkeypatch.setattr(assembly, "TILE", 60)
     X = np.random.default_rng(0).normal(size=(600, 400))
     Z, G = None if symmetric else X.copy(), np.ones((600, 600))
     k = Linear()

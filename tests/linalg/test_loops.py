@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from mercer.linalg import _twins, loops
+from mercer.linalg import PROFILES, _twins, loops
 
 compiled = pytest.importorskip("mercer.linalg._compiled")
 
@@ -38,7 +38,7 @@ def test_each_loop_has_a_twin_and_a_test():
         if hasattr(f, "py_func") and not name.startswith("_")
     }
     assert written == set(LOOPS)
-    matrices = {"squared_distances", "pull_scales", "pull_points"}
+    matrices = {"squared_distances", "pull_scales", "pull_points", "transpose", "weigh", "value"}
     assert matrices | set(VALUES) | set(PULLS) == set(LOOPS)
     for name in LOOPS:
         assert list(inspect.signature(getattr(compiled, name).py_func).parameters) == list(
@@ -57,6 +57,38 @@ def test_values(name):
         exponent = -np.log(np.maximum(twin, 1e-308))
         assert np.all(np.abs(ours - twin) <= 4e-16 * (2.0 + exponent) * twin)
         np.testing.assert_allclose(ours, twin, rtol=0.0, atol=1e-15)
+
+
+@pytest.mark.parametrize("name", PROFILES)
+@pytest.mark.parametrize("d", [0, 1, 3, 4, 9])
+@pytest.mark.parametrize("m", [0, 1, 511, 513])
+def test_weigh_is_the_profile_of_the_distances_times_the_weights(name, d, m):
+    rng = np.random.default_rng(m + d)
+    A, Bt, Vt = rng.normal(size=(5, d)), rng.normal(size=(d, m)), rng.normal(size=(2, m))
+    Bt[:, m // 2 : m // 2 + 1] = A[:1].T  # coincident points
+    k = np.sum((A.T[:, :, None] - Bt[:, None, :]) ** 2, axis=0)
+    flat = k.reshape(-1)
+    profile, shape = PROFILES.index(name), 0.7
+    extra = (shape,) if name == "rational" else ()
+    getattr(_twins, f"value_{name}")(flat, *extra)
+    for module in (compiled, _twins):
+        out = np.full((5, 2), np.nan)
+        module.weigh(profile, shape, A, Bt, Vt, out)
+        np.testing.assert_allclose(out, k @ Vt.T, rtol=1e-13, atol=1e-13)
+        values = np.linspace(0.0, 9.0, 37)
+        expected = values.copy()
+        module.value(profile, shape, values)
+        getattr(module, f"value_{name}")(expected, *extra)
+        np.testing.assert_array_equal(values, expected)
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (1, 1), (8, 16), (13, 21)])
+def test_transpose(shape):
+    A = np.random.default_rng(0).normal(size=shape)
+    for module in (compiled, _twins):
+        out = np.empty(shape[::-1])
+        module.transpose(A, out)
+        np.testing.assert_array_equal(out, A.T)
 
 
 @pytest.mark.parametrize("name", PULLS)

@@ -108,6 +108,12 @@ class Sum(_Several):
             K += child._block(A, B)
         return K
 
+    def _times(self, A: Any, B: Any, V: Floats) -> Floats:
+        total = self._children[0]._times(A, B, V)
+        for child in self._children[1:]:
+            total += child._times(A, B, V)
+        return total
+
     def _diag(self, A: Any) -> Floats:
         return np.asarray(np.sum([child._diag(A) for child in self._children], axis=0))
 
@@ -210,6 +216,9 @@ class Scaled(OfOne):
         K = self.kernel._block(A, B)
         K *= self.variance
         return K
+
+    def _times(self, A: Any, B: Any, V: Floats) -> Floats:
+        return self.variance * self.kernel._times(A, B, V)
 
     def _diag(self, A: Any) -> Floats:
         return self.variance * self.kernel._diag(A)
@@ -335,6 +344,9 @@ class On(OfOne):
 
     def _block(self, A: Any, B: Any) -> Floats:
         return self.kernel._block(self._select(A), self._select(B))
+
+    def _times(self, A: Any, B: Any, V: Floats) -> Floats:
+        return self.kernel._times(self._select(A), self._select(B), V)
 
     def _diag(self, A: Any) -> Floats:
         return self.kernel._diag(self._select(A))

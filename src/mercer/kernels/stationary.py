@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from mercer.kernels.base import BlockGradient, Kernel
 from mercer.kernels.bessel import matern_slope, matern_value
 from mercer.kernels.tiles import contract, scratch
-from mercer.linalg import loops
+from mercer.linalg import PROFILES, loops
 from mercer.params import Parameter, positive
 from mercer.registry import storable
 
@@ -38,14 +38,25 @@ def length_bounds(widths: Floats) -> tuple[Floats, Floats]:
     return 1e-3 * widths, 1e3 * widths
 
 
+# Beyond this many columns a strip of rows no longer fits into the cache `weigh` keeps it in.
+_MOST_COLUMNS = 64
+
+
 class Stationary(Kernel):
-    """Base of the kernels that depend on s alone. Subclasses give `_value` and `_pull`."""
+    """Base of the kernels that depend on s alone. Subclasses give a profile, and `_pull`."""
 
     length_scale: float | Floats
 
+    def _profile(self) -> tuple[str, float] | None:
+        """Return the compiled profile's name and shape parameter; None where `_value` is given."""
+        return None
+
     def _value(self, s: Floats) -> None:
         """Overwrite the flat vector s by k(s)."""
-        raise NotImplementedError(f"{type(self).__name__} must define _value(s)")
+        found = self._profile()
+        if found is None:
+            raise NotImplementedError(f"{type(self).__name__} must define _profile() or _value(s)")
+        loops().value(PROFILES.index(found[0]), found[1], s)
 
     def _pull(self, s: Floats, G: Floats) -> tuple[float, float, dict[str, float]]:
         """Overwrite s by W = G k'(s); return sum(G k), sum(W s) and dL/d(other parameters)."""
@@ -54,13 +65,21 @@ class Stationary(Kernel):
     def _bounds_from(self, widths: Floats, variance: float) -> Mapping[str, tuple[Any, Any]]:
         return {"length_scale": length_bounds(widths)}
 
+    def _scaled(self, A: Floats, B: Floats) -> tuple[Floats, Floats]:
+        """Return the scaled inputs A (a, d) and B' (d, b)."""
+        # Seen from one of their number: far from 0, dividing would round away the differences.
+        origin, lengths = A[:1], np.reshape(self.length_scale, (-1, 1))
+        scaled, scaled_t = np.empty(A.shape), np.empty(B.shape[::-1])
+        with np.errstate(over="ignore"):
+            np.subtract(A, origin, out=scaled)
+            np.subtract(B.T, origin.T, out=scaled_t)
+            scaled /= lengths.T
+            scaled_t /= lengths
+        return scaled, scaled_t
+
     def _squared_distances(self, A: Floats, B: Floats) -> tuple[Floats, Floats, Floats]:
         """Return s (a, b), and the scaled inputs A (a, d) and B' (d, b)."""
-        # Seen from one of their number: far from 0, dividing would round away the differences.
-        origin = A[:1]
-        with np.errstate(over="ignore"):
-            scaled = np.ascontiguousarray((A - origin) / self.length_scale)
-            scaled_t = np.ascontiguousarray(((B - origin) / self.length_scale).T)
+        scaled, scaled_t = self._scaled(A, B)
         s = scratch(A.shape[0], B.shape[0])
         if loops().squared_distances(scaled, scaled_t, s, _FAR):
             self._rein_in(s, scaled, scaled_t)
@@ -82,6 +101,18 @@ class Stationary(Kernel):
         s, _, _ = self._squared_distances(A, B)
         self._value(s.reshape(-1))
         return s
+
+    def _times(self, A: Floats, B: Floats, V: Floats) -> Floats:
+        found = self._profile()
+        if found is None or A.shape[1] > _MOST_COLUMNS:
+            return super()._times(A, B, V)
+        scaled, scaled_t = self._scaled(A, B)
+        if any(np.max(np.abs(points), initial=0.0) > _FAR for points in (scaled, scaled_t)):
+            return super()._times(A, B, V)
+        out = np.empty((len(A), V.shape[1]))
+        weights = np.array(V.T, order="C")  # a copy: the loops take no read-only array
+        loops().weigh(PROFILES.index(found[0]), found[1], scaled, scaled_t, weights, out)
+        return out
 
     def _diag(self, A: Floats) -> Floats:
         return np.ones(A.shape[0])
@@ -139,8 +170,8 @@ class RBF(Stationary):
     def __init__(self, length_scale: ArrayLike | Parameter = 1.0) -> None:
         self._set(length_scale=positive("length_scale", length_scale))
 
-    def _value(self, s: Floats) -> None:
-        loops().value_rbf(s)
+    def _profile(self) -> tuple[str, float]:
+        return "rbf", 0.0
 
     def _pull(self, s: Floats, G: Floats) -> tuple[float, float, dict[str, float]]:
         return (*loops().pull_rbf(s, G), {})
@@ -172,8 +203,8 @@ class Exponential(Stationary):
     def __init__(self, length_scale: ArrayLike | Parameter = 1.0) -> None:
         self._set(length_scale=positive("length_scale", length_scale))
 
-    def _value(self, s: Floats) -> None:
-        loops().value_exponential(s)
+    def _profile(self) -> tuple[str, float]:
+        return "exponential", 0.0
 
     def _pull(self, s: Floats, G: Floats) -> tuple[float, float, dict[str, float]]:
         return (*loops().pull_exponential(s, G), {})
@@ -209,15 +240,15 @@ class Matern(Stationary):
     def _options(self) -> dict[str, Any]:
         return {"nu": self.nu}
 
+    def _profile(self) -> tuple[str, float] | None:
+        name = {0.5: "exponential", 1.5: "matern32", 2.5: "matern52"}.get(self.nu)
+        return None if name is None else (name, 0.0)
+
     def _value(self, s: Floats) -> None:
-        if self.nu == 0.5:
-            loops().value_exponential(s)
-        elif self.nu == 1.5:
-            loops().value_matern32(s)
-        elif self.nu == 2.5:
-            loops().value_matern52(s)
-        else:
+        if self._profile() is None:
             s[:] = matern_value(s, self.nu)
+        else:
+            super()._value(s)
 
     def _pull(self, s: Floats, G: Floats) -> tuple[float, float, dict[str, float]]:
         if self.nu == 0.5:
@@ -265,8 +296,8 @@ class RationalQuadratic(Stationary):
     def _bounds_from(self, widths: Floats, variance: float) -> Mapping[str, tuple[Any, Any]]:
         return {"length_scale": length_bounds(widths), "alpha": (1e-2, 1e3)}
 
-    def _value(self, s: Floats) -> None:
-        loops().value_rational(s, self.alpha)
+    def _profile(self) -> tuple[str, float]:
+        return "rational", self.alpha
 
     def _pull(self, s: Floats, G: Floats) -> tuple[float, float, dict[str, float]]:
         inner, outer, shape = loops().pull_rational(s, G, self.alpha)

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.linalg import loops
+
 __all__ = [
     "contract",
     "numeric_rows",
@@ -16,6 +18,7 @@ __all__ = [
     "plain_tile",
     "scratch",
     "symmetric_tile",
+    "transposed",
     "upper",
 ]
 
@@ -52,6 +55,15 @@ def scratch(rows: int, columns: int) -> Floats:
 def contract(G: Floats, K: Floats) -> float:
     """Return sum(G * K), by NumPy's own loop: the BLAS's sum depends on how many threads it has."""
     return float(np.einsum("i,i->", G.reshape(-1), K.reshape(-1)))
+
+
+def transposed(A: Floats) -> Floats:
+    """Return a tile transposed, as an array of its own: faster than to read it column by column."""
+    if not A.flags.c_contiguous or not A.flags.writeable:
+        return A.T
+    out = scratch(A.shape[1], A.shape[0])
+    loops().transpose(A, out)
+    return out
 
 
 def upper(rows: list[slice]) -> list[tuple[slice, slice]]:

@@ -7,11 +7,12 @@ from mercer.linalg.cholesky import (
     inverse_lower,
     semidefinite_root,
 )
-from mercer.linalg.loops import loops
+from mercer.linalg.loops import PROFILES, loops
 from mercer.linalg.triangular import mirror_lower, product, solve_lower
 
 __all__ = [
     "JITTERS",
+    "PROFILES",
     "Factorisation",
     "cholesky",
     "inverse_lower",

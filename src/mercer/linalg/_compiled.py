@@ -7,109 +7,25 @@ fit into a core's cache; threads are the caller's affair.
 from __future__ import annotations
 
 import math
-from typing import Any
 
-from llvmlite import ir
-from numba import float64, njit, types, void
-from numba.extending import intrinsic
+import numpy as np
+from numba import float64, int64, njit, types, void
+
+from mercer.linalg._elementary import COMMON as _COMMON
+from mercer.linalg._elementary import MAP as _MAP
+from mercer.linalg._elementary import exp as _exp
+from mercer.linalg._elementary import log1p as _log1p
 
 Vector = float64[::1]
 Matrix = float64[:, ::1]
 
-# "contract" permits fused multiply-adds; "reassoc" lets sums run in vector registers. Neither
-# assumes the absence of infinities or NaN. NumPy's error model leaves out the test for a zero
-# divisor, which would keep a loop from being vectorised.
-_COMMON = {"nogil": True, "cache": True, "error_model": "numpy"}
-_MAP = {**_COMMON, "fastmath": {"contract"}}
+# "reassoc" lets sums run in vector registers. It does not assume the absence of infinities or NaN.
 _SUM = {**_COMMON, "fastmath": {"contract", "reassoc", "nsz"}}
 
 # Columns are taken in groups so that a group of the second tile's rows stays in the L1/L2 cache.
 _COLUMNS = 32
-
-_ROUND = 6755399441055744.0  # 1.5 * 2^52: adding it leaves the nearest integer in the low bits
-_LOG2_E = 1.4426950408889634
-_LN2_HIGH = 0.6931471803691238
-_LN2_LOW = 1.9082149292705877e-10
-_SQRT_HALF = 0x3FE6A09E667F3BCD  # the bits of sqrt(1/2)
-_TWO52 = 4503599627370496.0
-_TWO52_BITS = 0x4330000000000000
-
-
-@intrinsic
-def _bits(_context: Any, x: Any) -> Any:
-    def build(_c: Any, builder: Any, _s: Any, arguments: Any) -> Any:
-        return builder.bitcast(arguments[0], ir.IntType(64))
-
-    return types.int64(types.float64), build
-
-
-@intrinsic
-def _from_bits(_context: Any, x: Any) -> Any:
-    def build(_c: Any, builder: Any, _s: Any, arguments: Any) -> Any:
-        return builder.bitcast(arguments[0], ir.DoubleType())
-
-    return types.float64(types.int64), build
-
-
-# Not inlined by Numba but by LLVM, so that it keeps its own flags: a caller's "reassoc" would
-# cancel the rounding below.
-@njit(float64(float64), **_MAP)
-def _exp(x):  # type: ignore[no-untyped-def]
-    """exp(x) for x <= 0 to 3e-16 relative, in a form that LLVM vectorises.
-
-    x = n ln 2 + r, exp(r) by its Taylor polynomial on |r| <= ln(2)/2, and 2^n added into the
-    exponent bits. AVX2 cannot convert to 64-bit integers, hence the rounding by a magic number.
-    Below -708 the result stays at the smallest normal number instead of reaching 0.
-    """
-    x = max(x, -708.0)
-    shifted = x * _LOG2_E + _ROUND
-    n = shifted - _ROUND
-    r = x - n * _LN2_HIGH
-    r = r - n * _LN2_LOW
-    p = 1.0 / 479001600.0
-    p = p * r + 1.0 / 39916800.0
-    p = p * r + 1.0 / 3628800.0
-    p = p * r + 1.0 / 362880.0
-    p = p * r + 1.0 / 40320.0
-    p = p * r + 1.0 / 5040.0
-    p = p * r + 1.0 / 720.0
-    p = p * r + 1.0 / 120.0
-    p = p * r + 1.0 / 24.0
-    p = p * r + 1.0 / 6.0
-    p = p * r + 0.5
-    p = p * r + 1.0
-    p = p * r + 1.0
-    return _from_bits(_bits(p) + (_bits(shifted) << 52))
-
-
-@njit(float64(float64), **_MAP)
-def _log1p(v):  # type: ignore[no-untyped-def]
-    """log(1 + v) for v >= 0 to 3e-16 relative, in a form that LLVM vectorises.
-
-    1 + v = 2^k m with m from sqrt(1/2) to sqrt(2): k is read from the exponent bits, log(m) is
-    fdlibm's polynomial in (m - 1)/(m + 1). What rounding 1 + v has lost is put back into m - 1, so
-    small v keep all their digits.
-    """
-    u = 1.0 + v
-    lost = v - (u - 1.0)
-    bits = _bits(u)
-    # The offset carries into the exponent where the mantissa is above sqrt(2); k is not negative,
-    # and the mask says so: AVX2 has no shift that keeps signs. Nor does it convert 64-bit integers,
-    # hence k goes into the low bits of 2^52.
-    k_bits = ((bits - _SQRT_HALF) >> 52) & 0x7FF
-    k = _from_bits(k_bits + _TWO52_BITS) - _TWO52
-    f = (_from_bits(bits - (k_bits << 52)) - 1.0) + lost * _from_bits((1023 - k_bits) << 52)
-    s = f / (2.0 + f)
-    z = s * s
-    p = 1.479819860511658591e-01
-    p = p * z + 1.531383769920937332e-01
-    p = p * z + 1.818357216161805012e-01
-    p = p * z + 2.222219843214978396e-01
-    p = p * z + 2.857142874366239149e-01
-    p = p * z + 3.999999999940941908e-01
-    p = p * z + 6.666666666666735130e-01
-    half = 0.5 * f * f
-    return k * _LN2_HIGH - ((half - (s * (half + z * p) + k * _LN2_LOW)) - f)
+# Entries of a row that `weigh` works on at a time: 4 kB, an eighth of an L1 cache.
+_STRIP = 512
 
 
 @njit(types.boolean(Matrix, Matrix, Matrix, float64), **_MAP)
@@ -138,6 +54,17 @@ def squared_distances(A, Bt, out, far):  # type: ignore[no-untyped-def]
                     t = a - b[j]
                     row[j] += t * t
     return beyond > 0
+
+
+@njit(void(Matrix, Matrix), **_COMMON)
+def transpose(A, out):  # type: ignore[no-untyped-def]
+    # Eight rows at a time: the lines they are read from stay in the L1 cache until used up.
+    n, m = A.shape
+    for first in range(0, n, 8):
+        last = min(first + 8, n)
+        for j in range(m):
+            for i in range(first, last):
+                out[j, i] = A[i, j]
 
 
 @njit(void(Matrix, Matrix, Matrix, Vector), **_SUM)
@@ -305,3 +232,60 @@ def pull_rational(s, G, alpha):  # type: ignore[no-untyped-def]
         shape += -2.0 * w * v - gk * log_u
         s[i] = w
     return inner, outer, shape
+
+
+# Profiles by their places in `mercer.linalg.PROFILES`.
+
+
+@njit(void(int64, float64, Vector), **_MAP)
+def value(profile, shape, s):  # type: ignore[no-untyped-def]
+    if profile == 0:
+        value_rbf(s)
+    elif profile == 1:
+        value_exponential(s)
+    elif profile == 2:
+        value_matern32(s)
+    elif profile == 3:
+        value_matern52(s)
+    else:
+        value_rational(s, shape)
+
+
+@njit(void(int64, float64, Matrix, Matrix, Matrix, Matrix), **_SUM)
+def weigh(profile, shape, A, Bt, Vt, out):  # type: ignore[no-untyped-def]
+    n, d = A.shape
+    m = Bt.shape[1]
+    strip = np.empty(_STRIP)
+    out[:] = 0.0
+    four = d - d % 4
+    for first in range(0, m, _STRIP):
+        last = min(first + _STRIP, m)
+        s = strip[: last - first]
+        for i in range(n):
+            # The first columns write what the others add to, and what never leaves the L1 cache.
+            if four == 0:
+                s[:] = 0.0
+            for k in range(0, four, 4):
+                a0, a1, a2, a3 = A[i, k], A[i, k + 1], A[i, k + 2], A[i, k + 3]
+                b0, b1 = Bt[k, first:last], Bt[k + 1, first:last]
+                b2, b3 = Bt[k + 2, first:last], Bt[k + 3, first:last]
+                if k == 0:
+                    for j in range(s.size):
+                        t0, t1, t2, t3 = a0 - b0[j], a1 - b1[j], a2 - b2[j], a3 - b3[j]
+                        s[j] = t0 * t0 + t1 * t1 + t2 * t2 + t3 * t3
+                else:
+                    for j in range(s.size):
+                        t0, t1, t2, t3 = a0 - b0[j], a1 - b1[j], a2 - b2[j], a3 - b3[j]
+                        s[j] += t0 * t0 + t1 * t1 + t2 * t2 + t3 * t3
+            for k in range(four, d):
+                a, b = A[i, k], Bt[k, first:last]
+                for j in range(s.size):
+                    t = a - b[j]
+                    s[j] += t * t
+            value(profile, shape, s)
+            for p in range(Vt.shape[0]):
+                v = Vt[p, first:last]
+                total = 0.0
+                for j in range(s.size):
+                    total += s[j] * v[j]
+                out[i, p] += total

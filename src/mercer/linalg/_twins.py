@@ -24,6 +24,11 @@ def squared_distances(A: Floats, Bt: Floats, out: Floats, far: float) -> bool:
     return bool(np.any(np.abs(A) > far) or np.any(np.abs(Bt) > far))
 
 
+def transpose(A: Floats, out: Floats) -> None:
+    """Write the transposed A into out."""
+    out[:] = A.T
+
+
 def pull_scales(A: Floats, Bt: Floats, W: Floats, out: Floats) -> None:
     """Write sum_ij W_ij (A_ik - B_jk)^2 into out[k]."""
     for k, (a, b) in enumerate(zip(A.T, Bt, strict=True)):
@@ -110,3 +115,19 @@ def pull_rational(s: Floats, G: Floats, alpha: float) -> tuple[float, float, flo
     k = _exp(-alpha * np.log1p(v))
     shape = float(np.dot(G, k * (v / (1.0 + v) - np.log1p(v))))
     return (*_pulled(s, G, k, -0.5 * k / (1.0 + v)), shape)
+
+
+def value(profile: int, shape: float, s: Floats) -> None:
+    """Overwrite s by k(s), for a profile by its place in `mercer.linalg.PROFILES`."""
+    if profile == 4:
+        value_rational(s, shape)
+    else:
+        (value_rbf, value_exponential, value_matern32, value_matern52)[profile](s)
+
+
+def weigh(profile: int, shape: float, A: Floats, Bt: Floats, Vt: Floats, out: Floats) -> None:
+    """Write k(A, B) V into out; Bt and Vt are B and V transposed."""
+    s = np.empty((A.shape[0], Bt.shape[1]))
+    squared_distances(A, Bt, s, np.inf)
+    value(profile, shape, s.reshape(-1))
+    out[:] = s @ Vt.T

@@ -12,7 +12,10 @@ from types import ModuleType
 
 from mercer.errors import FallbackWarning
 
-__all__ = ["loops"]
+__all__ = ["PROFILES", "loops"]
+
+#: The radial profiles that are compiled, in the order by which `value` and `weigh` know them.
+PROFILES = ("rbf", "exponential", "matern32", "matern52", "rational")
 
 
 @cache
