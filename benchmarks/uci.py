@@ -17,6 +17,7 @@ from mercer import GPRegressor
 from mercer.datasets import Table, load_table
 
 PEER_SPLITS = 5
+ALL_SPLITS = ("boston", "made-up")  # sets so small that the peers can be shown on all splits too
 METRICS = ("RMSE", "NLPD", "95% coverage")
 MERCER, SKLEARN, GPYTORCH = "Mercer", "scikit-learn", "GPyTorch"
 
@@ -91,9 +92,20 @@ def assess(data: Table, who: str, predictor: Predictor, splits: int) -> Any:
     return np.array(found)
 
 
-def losses(found: Any) -> Any:
-    """Return what is to be small: for the coverage, its distance from 0.95."""
-    return np.column_stack([found[:, :2], np.abs(found[:, 2] - 0.95)])
+def gaps(ours: Any, theirs: Any) -> list[tuple[str, float, float]]:
+    """Return by how much ours is worse in each metric, and the standard error of that.
+
+    Coverage is worse when its mean over the splits is farther from 0.95. Distances of single
+    splits would compare noise: a split of 50 rows covers 95% of none exactly.
+    """
+    difference = ours - theirs
+    worse = [*np.mean(difference[:, :2], axis=0)]
+    worse.append(abs(np.mean(ours[:, 2]) - 0.95) - abs(np.mean(theirs[:, 2]) - 0.95))
+    names = (*METRICS[:2], "distance of coverage from 0.95")
+    return [
+        (name, float(gap), _error(column))
+        for name, gap, column in zip(names, worse, difference.T, strict=True)
+    ]
 
 
 def _error(values: Any) -> float:
@@ -118,7 +130,7 @@ def run(options: Options) -> Result:
         predictors[GPYTORCH] = gpytorch
     result = Result(
         "Accuracy on standard splits",
-        f"Mercer with its defaults on all 20 splits; the peers on the first {PEER_SPLITS}: "
+        f"Mercer with its defaults on all 20 splits; the peers are compared on the first {PEER_SPLITS}: "
         "constant * RBF with a length scale a column and noise, standardised data, evidence "
         "maximised by L-BFGS from the same start (GPyTorch by Cholesky in double "
         "precision). Mean and standard error over the splits.",
@@ -134,7 +146,7 @@ def run(options: Options) -> Result:
         found = {}
         rows = []
         for who, predictor in predictors.items():
-            splits = data.splits.shape[1] if who == MERCER else shared
+            splits = data.splits.shape[1] if who == MERCER or name in ALL_SPLITS else shared
             found[who] = assess(data, who, predictor, splits)
             for count in dict.fromkeys([splits, shared]):
                 part = found[who][:count]
@@ -145,16 +157,13 @@ def run(options: Options) -> Result:
             + table(["contender", "splits", *METRICS], rows)
         )
         for who in list(found)[1:]:
-            gaps = losses(found[MERCER][:shared]) - losses(found[who])
-            for metric, gap in zip(METRICS, gaps.T, strict=True):
-                mean, error = float(np.mean(gap)), _error(gap)
-                what = "distance of coverage from 0.95" if metric == METRICS[2] else metric
+            for what, gap, error in gaps(found[MERCER][:shared], found[who][:shared]):
                 result.verdicts.append(
                     Verdict(
                         f"{name}, {what}, less {who}'s",
-                        f"{mean:+.4f} ± {error:.4f}",
+                        f"{gap:+.4f} ± {error:.4f}",
                         "at most one standard error above 0",
-                        mean <= error,
+                        gap <= error,
                     )
                 )
     return result
