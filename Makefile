@@ -44,7 +44,7 @@ imports: $(INSTALLED) ## check that imports point down the layers
 
 check: test lint types imports ## everything a change must pass
 
-bench: $(INSTALLED_BENCH) ## run the benchmarks beside their peers; leave the machine to them
+bench: $(INSTALLED_BENCH) ## run the benchmarks, alone on the machine, into benchmarks/RESULTS.md
 	$(BIN)/python -m benchmarks $(ARGS)
 
 clean: ## remove the environment, caches and outputs

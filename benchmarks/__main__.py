@@ -1,4 +1,4 @@
-"""``python -m benchmarks [names] [--quick] [--write] [--without peer]``."""
+"""``python -m benchmarks [names] [--quick] [--no-write] [--without peer]``."""
 
 from __future__ import annotations
 
@@ -13,11 +13,15 @@ from benchmarks.report import Options, keep, machine, to_markdown
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run experiments, print their tables, and keep them if asked to."""
+    """Run experiments, print their tables, and keep them in RESULTS.md."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", help=f"which of {', '.join(EXPERIMENTS)}; all if none")
-    parser.add_argument("--quick", action="store_true", help="tiny sizes, to see that it runs")
-    parser.add_argument("--write", action="store_true", help="keep the tables in RESULTS.md")
+    parser.add_argument(
+        "--quick", action="store_true", help="tiny sizes, to see that it runs; nothing is kept"
+    )
+    parser.add_argument(
+        "--no-write", action="store_true", help="print the tables only, and leave RESULTS.md alone"
+    )
     parser.add_argument(
         "--without",
         action="append",
@@ -29,11 +33,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     unknown = sorted(set(given.names) - set(EXPERIMENTS))
     if unknown:
         parser.error(f"unknown experiment {', '.join(unknown)}; there are {', '.join(EXPERIMENTS)}")
-    if given.write and given.quick:
-        parser.error("the figures of a quick run mean nothing and are not kept")
+    kept = not (given.quick or given.no_write)  # the figures of a quick run mean nothing
     flags = "".join(f" --without {peer}" for peer in given.without)
     print(machine(), flush=True)
-    if given.write:
+    if kept:
         keep("machine", machine())
     missed = []
     for name in given.names or EXPERIMENTS:
@@ -44,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         command = f"python -m benchmarks {name}{' --quick' if given.quick else ''}{flags}"
         section = to_markdown(result, command)
         print(section, flush=True)
-        if given.write:
+        if kept:
             keep(name, section)
         missed += [f"{name}: {v.claim} ({v.measured})" for v in result.verdicts if not v.reached]
     if missed and not given.quick:

@@ -16,7 +16,7 @@ RESULTS = ROOT / "benchmarks" / "RESULTS.md"
 
 _PREFACE = """# Benchmarks
 
-Made by `make bench ARGS=--write`, alone on the machine. Each section names the command that makes
+Made by `make bench`, alone on the machine. Each section names the command that makes
 it, and is rewritten by it; times are the best of several interleaved runs.
 """
 

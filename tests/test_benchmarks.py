@@ -125,12 +125,27 @@ def test_the_machine_is_described_without_names(benchmarks):
     assert not platform.node() or platform.node() not in text
 
 
-@pytest.mark.parametrize("arguments", [["nonsense"], ["fit", "--quick", "--write"]])
+@pytest.mark.parametrize("arguments", [["nonsense"], ["--write"]])
 def test_bad_arguments_are_refused(benchmarks, arguments, capsys):
     main = benchmarks("benchmarks.__main__").main
     with pytest.raises(SystemExit):
         main(arguments)
-    assert "unknown experiment" in capsys.readouterr().err or "--write" in arguments
+    error = capsys.readouterr().err
+    assert "unknown experiment nonsense" in error or "--write" in error
+
+
+@pytest.mark.parametrize(
+    ("flags", "kept"),
+    [([], ["machine", "fit"]), (["--no-write"], []), (["--quick"], [])],
+)
+def test_results_are_kept_unless_they_are_not_to_be(benchmarks, flags, kept, monkeypatch, capsys):
+    entry, report = benchmarks("benchmarks.__main__"), benchmarks("benchmarks.report")
+    seen = []
+    monkeypatch.setattr(entry, "keep", lambda name, section: seen.append(name))
+    monkeypatch.setattr(benchmarks("benchmarks.fit"), "run", lambda _: report.Result("T", "S."))
+    assert entry.main(["fit", *flags]) == 0
+    assert seen == kept
+    assert "## T" in capsys.readouterr().out
 
 
 def test_paired_differences(benchmarks):
@@ -141,6 +156,9 @@ def test_paired_differences(benchmarks):
     expected = 0.5 * (1 + 1 + 9 + 0) / 4 + np.log(2) + 0.5 * np.log(2 * np.pi)
     assert nlpd == pytest.approx(expected)
     assert coverage == 0.75
-    np.testing.assert_allclose(
-        uci.losses(np.array([[1.0, 2.0, 0.9], [1, 2, 0.97]]))[:, 2], [0.05, 0.02]
-    )
+    ours = np.array([[1.0, 2.0, 0.9], [1.5, 2.5, 1.0]])
+    theirs = np.array([[0.8, 2.0, 0.93], [1.0, 3.0, 0.93]])
+    names, gaps, errors = zip(*uci.gaps(ours, theirs), strict=True)
+    assert names[-1] == "distance of coverage from 0.95"
+    np.testing.assert_allclose(gaps, [0.35, -0.25, -0.02])
+    np.testing.assert_allclose(errors, [0.15, 0.25, 0.05])

@@ -5,6 +5,9 @@ Every text says what was expected, what came, and what to try.
 
 from __future__ import annotations
 
+import sys
+import warnings
+
 
 class MercerError(Exception):
     """Base of the exceptions that Mercer raises on its own account."""
@@ -40,3 +43,26 @@ class BoundWarning(MercerWarning):
 
 class FallbackWarning(MercerWarning):
     """A slower implementation runs because an optional part is missing."""
+
+
+class UndeterminedWarning(MercerWarning):
+    """The data say nothing about a part of the model, which was kept as it began."""
+
+
+class CalibrationWarning(MercerWarning):
+    """The error bars of some outputs are too narrow or too wide."""
+
+
+# Packages whose frames lie between a user's line and the place that warns.
+_INSIDE = ("mercer", "sklearn", "joblib")
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Warn at the user's line: the nearest outside Mercer, and what may have called it for them."""
+    level, frame = 2, sys._getframe(1)
+    while str(frame.f_globals.get("__name__")).partition(".")[0] in _INSIDE:
+        if frame.f_back is None:  # a worker, which no line of the user's called
+            level = 2
+            break
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)

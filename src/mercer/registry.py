@@ -108,9 +108,9 @@ class Encoded:
         if callable(value) and not hasattr(value, "to_state"):
             return {"$function": self._add_function(value)}
         raise ValueError(
-            f"an object of type {type(value).__name__} cannot be saved: not a number, string, "
-            "array, list, dictionary, named function or an object of a class registered with "
-            "mercer.registry.storable"
+            f"an object of type {type(value).__name__} cannot be saved: not one of Mercer's "
+            "estimators, posteriors or kernels, nor a number, string, array, named function, or a "
+            f"list or dictionary of these{_way_out(value)}"
         )
 
     def _add_array(self, value: np.ndarray) -> Any:
@@ -145,6 +145,17 @@ class Encoded:
                 "rename one"
             )
         return name
+
+
+def _way_out(value: Any) -> str:
+    if hasattr(value, "to_state"):
+        return "; its class is not registered with @mercer.registry.storable"
+    if hasattr(value, "get_params"):  # scikit-learn's, which no file can be trusted to rebuild
+        return (
+            "; save the parts that are Mercer's, such as save(pipeline[-1], path) or "
+            "save(search.best_estimator_, path)"
+        )
+    return ""
 
 
 def encode(value: Any, *, inline: bool = False) -> Encoded:

@@ -22,6 +22,7 @@ class Quadratic:
         self.bounds = np.tile([-10.0, 10.0], (len(centre), 1))
         self.parameter_names = [f"length_scale[{i}]" for i in range(len(centre))]
         self.calls = 0
+        self.jitter, self.failed = 0.0, False
 
     def __call__(self, theta):
         self.calls += 1
@@ -30,6 +31,12 @@ class Quadratic:
 
     def draw_theta(self, rng):
         return rng.uniform(-5, 5, self.theta.size)
+
+    def period_intervals(self):
+        return {}
+
+    def hold_jitter(self, jitter):
+        self.jitter = jitter
 
 
 def small(n=30):

@@ -7,7 +7,7 @@ import pytest
 
 from mercer import means
 from mercer.errors import NotPositiveDefiniteError
-from mercer.evidence import Data, Objective
+from mercer.evidence import Data, Objective, maximise
 from mercer.kernels import RBF, Linear, Matern, Periodic
 from mercer.likelihoods import Gaussian
 from mercer.params import LogNormal, Parameter
@@ -108,6 +108,60 @@ def test_jitter_is_decided_by_the_first_evaluation():
     assert decided > 0
     objective(objective.theta - 2.0)  # would do with less
     assert objective.jitter == decided
+
+
+def on_the_edge():
+    X = np.linspace(0, 5, 40)[:, None]
+    rows = Data(X, np.sin(X), None, np.ones(1))
+    return Objective(RBF(0.2), Gaussian(np.zeros(40)), means.Zero(), rows)
+
+
+def test_jitter_is_taken_up_for_the_last_point_that_failed():
+    objective = on_the_edge()
+    assert not objective.take_jitter()  # nothing has failed
+    start, _ = objective(objective.theta)
+    assert objective.jitter == 0.0 and not objective.failed
+    long = np.log([1.0])
+    penalty, _ = objective(long)
+    assert penalty < start and objective.failed
+    assert objective.take_jitter() and 0 < objective.jitter <= 1e-6
+    assert not objective.failed
+    value, gradient = objective(long)
+    assert value > start
+    expected = differences(lambda t: objective(t)[0], long)
+    np.testing.assert_allclose(gradient, expected, rtol=1e-3)
+    objective.hold_jitter(0.0)
+    assert objective(objective.theta)[0] == start
+
+
+def test_a_search_ends_where_the_objective_is_flat_not_where_matrices_fail():
+    optimum = maximise(on_the_edge())
+    assert optimum.jitter > 0 and optimum.is_flat
+    assert optimum.theta[0] > np.log(1.0)
+    assert optimum.value == max(optimum.values)
+
+
+def test_steps_too_far_take_up_no_jitter():
+    """They are turned back, and the search ends where it would have."""
+    X = np.random.default_rng(0).uniform(0, 5, size=(30, 1))
+    rows = Data(
+        X, np.sin(X) + 0.1 * np.random.default_rng(1).normal(size=(30, 1)), None, np.ones(1)
+    )
+    objective = Objective(1.0 * RBF(1.0), Gaussian(0.1), means.Zero(), rows)
+    plain, limit = objective.evaluate, objective.theta + np.array([9.0, 1.0, 9.0])
+    failures = []
+
+    def evaluate(theta):
+        if np.any(theta > limit):
+            failures.append(theta)
+            raise NotPositiveDefiniteError("too far")
+        return plain(theta)
+
+    objective.evaluate = evaluate
+    optimum = maximise(objective)
+    assert failures and optimum.status == "converged" and optimum.jitter == 0.0
+    undisturbed = maximise(Objective(1.0 * RBF(1.0), Gaussian(0.1), means.Zero(), rows))
+    np.testing.assert_allclose(optimum.theta, undisturbed.theta, atol=1e-2)
 
 
 def test_weights_are_repetitions():

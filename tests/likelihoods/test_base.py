@@ -234,8 +234,29 @@ def test_roots_of_smooth_steep_and_flat_functions():
     for function in (cubic, jump):
         low, high = bracket(function, np.zeros(5), np.full(5, 0.1))
         assert np.all(low <= target) and np.all(target <= high)
-        got = root(function, low, high, tolerance=1e-13)
+        got = root(function, low, high)
         np.testing.assert_allclose(got, target, rtol=1e-12, atol=1e-15)
+
+
+def test_roots_end_at_the_tolerance_of_the_values():
+    def slope(row, x):
+        return np.tanh(1e3 * (x - 1e6))
+
+    low, high = np.array([1e6 - 3.0]), np.array([1e6 + 5.0])
+    got = root(slope, low, high, tolerance=np.array([1e-4]))
+    assert abs(slope(0, got)[0]) <= 1e-4
+    assert abs(root(slope, low, high)[0] - 1e6) <= 3e-10
+
+
+def test_a_jump_is_left_on_its_upper_side():
+    target = np.array([0.0, 3.0, -2.0, 1e9])
+
+    def jump(row, x):
+        return np.where(x < target[row], -0.9, 0.1)
+
+    got = root(jump, target - 7.0, target + 4.0)
+    assert np.all(got >= target)
+    np.testing.assert_allclose(got, target, rtol=1e-15, atol=3e-15)
 
 
 def test_no_bracket():

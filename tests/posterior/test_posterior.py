@@ -15,7 +15,16 @@ from numpy.testing import assert_allclose, assert_array_equal
 from mercer.errors import JitterWarning
 from mercer.kernels import RBF
 from mercer.means import Linear
-from mercer.posterior import Basis, Dense, InverseTriangular, Posterior, Predictive, prior
+from mercer.posterior import (
+    Basis,
+    Dense,
+    InverseTriangular,
+    Posterior,
+    Predictive,
+    basis,
+    bilinear,
+    prior,
+)
 from mercer.posterior import posterior as module
 
 CASES = {
@@ -272,9 +281,11 @@ def test_the_blas_is_told_the_order_of_every_product(case, monkeypatch):
         told.append(n)
         yield
 
-    monkeypatch.setattr(module, "blas_for", blas_for)
+    for where in (module, bilinear, basis):
+        monkeypatch.setattr(where, "blas_for", blas_for)
     p, X = case.posterior, np.vstack([case.Xs] * 3)
-    m, joint = p.n_basis, max(len(X) * (p.n_outputs if p.is_coupled else 1), p.n_basis)
+    m = len(p.alpha)
+    joint = max(len(X) * (p.n_outputs if p.is_coupled else 1), m)
     for method, orders in [
         (p.var, {m}), (p.mean_and_var, {m}), (p.gradients, {m}),
         (p.cov, {joint}), (p.sample, {joint}),
@@ -284,7 +295,7 @@ def test_the_blas_is_told_the_order_of_every_product(case, monkeypatch):
         assert set(told) == orders
     told.clear()
     assert p.C is not None and p.Q is not None
-    assert told == [m, m]
+    assert told == [p.n_basis, p.n_basis]
 
 
 # --- properties over random shapes ------------------------------------------------------------

@@ -16,11 +16,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from mercer.errors import StorageError
 from mercer.kernels import RBF
 from mercer.means import Function
-from mercer.posterior import Basis, Dense, InverseTriangular, Posterior, load, save
+from mercer.posterior import Basis, Dense, InverseTriangular, Posterior, load, save, storage
 
 
 def canonical(description):
@@ -217,8 +220,50 @@ def test_permissions_follow_the_umask_and_links_are_followed(tmp_path):
 def test_missing_file_and_folder(tmp_path):
     with pytest.raises(FileNotFoundError):
         load(tmp_path / "nothing")
-    with pytest.raises(FileNotFoundError):
-        save(1, tmp_path / "no" / "folder")
+    folder = tmp_path / "no" / "folder"
+    with pytest.raises(FileNotFoundError) as caught:
+        save(1, folder / "model")
+    text = str(caught.value)
+    assert f"the folder {str(folder)!r} does not exist" in text
+    assert str(folder / "model") in text and ".tmp" not in text
+
+
+def test_places_that_no_file_can_be_written_to(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(FileNotFoundError, match=r"the folder .*file' does not exist.*file/model"):
+        save(1, tmp_path / "file" / "model")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(IsADirectoryError, match=r"a folder has this name.*folder'$"):
+        save(1, tmp_path / "folder")
+    assert sorted(os.listdir(tmp_path)) == ["file", "folder"]
+
+
+def test_errors_of_the_system_name_the_file_that_was_asked_for(tmp_path, monkeypatch):
+    def refuse(source, target):
+        raise PermissionError(13, "Permission denied", str(source), None, str(target))
+
+    monkeypatch.setattr(storage.os, "replace", refuse)
+    with pytest.raises(PermissionError) as caught:
+        save(1, tmp_path / "model")
+    assert str(caught.value) == f"[Errno 13] Permission denied: {str(tmp_path / 'model')!r}"
+    assert os.listdir(tmp_path) == []
+
+
+def test_what_is_not_mercers_is_refused_with_a_way_out(tmp_path, naive):
+    scaled = make_pipeline(StandardScaler(), Ridge()).fit([[0.0], [1.0]], [0.0, 1.0])
+    for thing in (scaled, scaled[-1], {"model": scaled}):
+        with pytest.raises(ValueError, match=r"cannot be saved.*save\(pipeline\[-1\], path\)"):
+            save(thing, tmp_path / "model")
+
+    class Own(Posterior):
+        pass
+
+    p = naive.Exact(0).posterior
+    with pytest.raises(ValueError, match=r"type Own cannot be saved.*storable"):
+        save(Own(p.basis, p.alpha, p.A), tmp_path / "model")
+    with pytest.raises(ValueError, match=r"type object cannot be saved.*dictionary of these$"):
+        save(object(), tmp_path / "model")
+    assert os.listdir(tmp_path) == []
 
 
 def same(a, b, X):

@@ -2,66 +2,40 @@
 
 from __future__ import annotations
 
-import warnings
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy.stats import norm
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from mercer import means
-from mercer.errors import ConvergenceWarning, JitterWarning, NotPositiveDefiniteError
-from mercer.estimators.preparation import exact_objective, is_precomputed
+from mercer.errors import JitterWarning, UndeterminedWarning, warn
+from mercer.estimators.evidence import ExactEvidence
+from mercer.estimators.inputs import require_numbers
+from mercer.estimators.preparation import exact_objective, is_precomputed, naming_the_model
 from mercer.estimators.regressor import BayesianRegressor, as_generator
-from mercer.estimators.resolve import (
-    as_gaussian,
-    as_kernel,
-    require_choice,
-    require_count,
-    require_mercer,
-)
+from mercer.estimators.resolve import as_gaussian, as_kernel, check_options, require_mercer
 from mercer.estimators.state import StorableEstimator
 from mercer.evidence import (
-    CRITERIA,
-    Data,
     Objective,
     Optimum,
-    hessian,
     maximise,
-    standard_errors,
-    warn_at_bounds,
-    warn_if_unrelated,
+    residual_squares,
+    undetermined,
+    warn_if_miscalibrated,
+    warn_of_search,
 )
-from mercer.evidence.defaults import default_starts
-from mercer.inference.exact import leave_one_out, posterior
-from mercer.kernels import RBF, Precomputed
+from mercer.inference.exact import posterior
+from mercer.kernels import RBF
 from mercer.likelihoods import Gaussian, Likelihood
 from mercer.posterior import PrecomputedPredictive, Predictive, prior
 from mercer.registry import storable
 
-__all__ = ["GPRegressor", "LeaveOneOut"]
-
-Floats = NDArray[np.float64]
-
-
-class LeaveOneOut(NamedTuple):
-    """Each row predicted from all the others, at the fitted hyperparameters.
-
-    mean, std : the prediction of a new observation at the row
-    log_density : the log density of the row's target under it
-    """
-
-    mean: Floats
-    std: Floats
-    log_density: Floats
-
-    def __repr__(self) -> str:
-        return f"LeaveOneOut({len(self.mean)} rows, log_density {self.log_density.sum():.4g})"
+__all__ = ["GPRegressor"]
 
 
 @storable
-class GPRegressor(StorableEstimator, BayesianRegressor):
+class GPRegressor(StorableEstimator, BayesianRegressor, ExactEvidence):
     """Exact Gaussian process regression with Gaussian noise.
 
     y = m(x) + f(x) + noise, f a Gaussian process with the kernel's covariance. Hyperparameters
@@ -135,7 +109,14 @@ class GPRegressor(StorableEstimator, BayesianRegressor):
     cost O(n) a point for the mean and O(n^2) for the standard deviation.
 
     Several columns of targets are independent outputs that share the kernel and the noise, at the
-    price of one factorisation.
+    price of one factorisation. Under the default kernel that is one ratio of noise to signal for
+    all. Where their error bars do not suit them all, a `CalibrationWarning` says which outputs are
+    over- and under-confident; ``sklearn.multioutput.MultiOutputRegressor(GPRegressor())`` fits a
+    kernel and a noise to each.
+
+    A single row, or constant targets, say nothing about the scale of the process. Then the
+    hyperparameters stay as they began, the default ones in units of the targets' size, and an
+    `UndeterminedWarning` says so.
 
     With ``kernel="precomputed"`` the matrix given to `fit` is K(X, X) of shape (n, n). `predict`
     takes K(X_new, X), and for standard deviations one more column with k(x, x) of each new row, or
@@ -148,9 +129,10 @@ class GPRegressor(StorableEstimator, BayesianRegressor):
     >>> import numpy as np
     >>> from mercer import GPRegressor
     >>> X = np.linspace(0, 6, 30)[:, None]
-    >>> model = GPRegressor().fit(X, np.sin(X[:, 0]))
+    >>> y = np.sin(X[:, 0]) + 0.1 * np.random.default_rng(0).standard_normal(30)
+    >>> model = GPRegressor().fit(X, y)
     >>> mean, std = model.predict([[1.5]], return_std=True)
-    >>> bool(abs(mean[0] - np.sin(1.5)) < 0.01)
+    >>> bool(abs(mean[0] - np.sin(1.5)) < 0.1)
     True
     """
 
@@ -203,40 +185,25 @@ class GPRegressor(StorableEstimator, BayesianRegressor):
         sample_weight : array-like of shape (n,), optional
             Powers of the likelihood: weight 2 is the row twice, weight 0 the row left out.
         """
-        self._check_options()
+        check_options(self)
         objective = exact_objective(self, X, y, sample_weight)
-        try:
-            optimum = self._search(objective)
-            self._finish(objective, optimum)
-        except NotPositiveDefiniteError as error:
-            raise NotPositiveDefiniteError(
-                f"the covariance of the targets cannot be factorised under {objective.kernel!r} "
-                f"with {objective.likelihood!r}: {error}. Likely causes: repeated rows with "
-                "too little noise, a length scale far longer than the data, or a kernel that is "
-                "not positive semi-definite. Try more noise, or scale the inputs"
-            ) from error
+        with naming_the_model(objective):
+            self._finish(objective, self._search(objective))
         return self
-
-    def _check_options(self) -> None:
-        require_choice("inference", self.inference, ("auto", "exact"))
-        require_choice("hyperprior", self.hyperprior, ("default", None))
-        require_choice("objective", self.objective, CRITERIA)
-        if not callable(self.optimizer):
-            require_choice("optimizer", self.optimizer, ("lbfgs", None))
-        for name, least in (("n_restarts", 0), ("max_iter", 1), ("verbose", 0)):
-            require_count(name, getattr(self, name), least)
-        if self.n_jobs is not None and self.n_jobs != -1:
-            require_count("n_jobs", self.n_jobs, 1)
-        for name in ("normalize_y", "warm_start"):
-            require_choice(name, getattr(self, name), (True, False))
-        as_generator(self.random_state)
 
     def _search(self, objective: Objective) -> Optimum:
         if self.optimizer is None:
             # The factorisation that makes the posterior is all the work there is.
             return Optimum(objective.theta, np.nan, "fixed", "the hyperparameters were kept")
-        if self.kernel is None and not (self.warm_start and hasattr(self, "kernel_")):
-            objective.begin_at_best(default_starts(objective.kernel))
+        reason = undetermined(objective.data, objective.mean)
+        if reason is not None and objective.theta.size:
+            warn(
+                f"{reason}, so the data say nothing about the scale of what deviates from the "
+                "mean. The hyperparameters were kept as they began, and error bars reflect that "
+                "start alone; give a kernel and a likelihood if you know better",
+                UndeterminedWarning,
+            )
+            return Optimum(objective.theta, np.nan, "fixed", reason)
         optimum = maximise(
             objective,
             optimizer=self.optimizer,
@@ -247,21 +214,12 @@ class GPRegressor(StorableEstimator, BayesianRegressor):
             verbose=self.verbose,
         )
         objective.release()
-        if optimum.status == "stopped":
-            warnings.warn(
-                f"the search for hyperparameters stopped early ({optimum.message}); raise "
-                "max_iter, or give starts and bounds that suit the data",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-        warn_at_bounds(objective, optimum.theta)
-        kernel, _ = objective.unpack(optimum.theta)
-        if kernel.is_numeric and not isinstance(kernel, Precomputed):
-            warn_if_unrelated(kernel, objective.data.X)
+        warn_of_search(objective, optimum)
         return optimum
 
     def _finish(self, objective: Objective, optimum: Optimum) -> None:
         data = objective.data
+        objective.hold_jitter(optimum.jitter)
         self.kernel_, self.likelihood_ = objective.unpack(optimum.theta)
         problem = objective.problem(self.kernel_, self.likelihood_)
         self.posterior_, solution = posterior(problem, objective.mean, data.scale)
@@ -280,13 +238,14 @@ class GPRegressor(StorableEstimator, BayesianRegressor):
         thetas = np.array(optimum.thetas).reshape(len(optimum.values), optimum.theta.size)
         self.history_ = {"theta": thetas, "value": np.array(optimum.values)}
         if self.jitter_ > 0:
-            warnings.warn(
+            warn(
                 f"{self.jitter_:.3g} was added to the diagonal of the covariance to factorise it "
                 "(kept as `jitter_`); rows may repeat with too little noise, or a length scale may "
                 "be far longer than the data",
                 JitterWarning,
-                stacklevel=4,
             )
+        if data.Y.shape[1] > 1 and optimum.status != "fixed":
+            warn_if_miscalibrated(*residual_squares(problem, solution, data.weights))
 
     # --- predicting ---------------------------------------------------------------------------
 
@@ -299,103 +258,26 @@ class GPRegressor(StorableEstimator, BayesianRegressor):
         if not hasattr(self, "posterior_"):
             return self._prior(X)
         if self._pairwise:
+            require_numbers(X)
             X = check_array(X, dtype=np.float64)
         elif self.kernel_.is_numeric:
+            require_numbers(X)
             X = validate_data(self, X, reset=False, dtype=np.float64, order="C")
         return self.predictive_, self.likelihood_, X
 
     def _prior(self, X: Any) -> tuple[Predictive, Likelihood, Any]:
         """Return the process before any data; the default kernel is a unit RBF then."""
-        self._check_options()
+        check_options(self)
         if is_precomputed(self):
             check_is_fitted(self, "posterior_")
         kernel, noise = as_kernel(self.kernel, X)
         kernel = 1.0 * RBF() if kernel is None else kernel
         require_mercer(kernel)
         if kernel.is_numeric:
+            require_numbers(X)
             X = check_array(X, dtype=np.float64, order="C")
         likelihood = as_gaussian(self.likelihood, noise) or Gaussian(1.0)
         return prior(kernel, means.from_spec(self.mean), 1), likelihood, X
-
-    # --- the evidence -------------------------------------------------------------------------
-
-    def _objective(self) -> Objective:
-        """Return the objective of the last fit, at its optimum."""
-        check_is_fitted(self, "posterior_")
-        points = self.posterior_.basis.points
-        data = Data(points, self.y_train_, self.sample_weight_, self.posterior_.scale)
-        objective = Objective(self.kernel_, self.likelihood_, self.mean_, data, self._criterion)
-        objective.jitter = self.jitter_
-        return objective
-
-    @property
-    def theta_(self) -> Floats:
-        """The fitted hyperparameters [kernel_, likelihood_, mean_] as one flat vector."""
-        return np.concatenate([self.kernel_.theta, self.likelihood_.theta, self.mean_.theta])
-
-    def log_marginal_likelihood(
-        self, theta: ArrayLike | None = None, eval_gradient: bool = False
-    ) -> Any:
-        """Return the log evidence at theta, and its gradient if asked for.
-
-        Parameters
-        ----------
-        theta : array of shape (p,), optional
-            [kernel_, likelihood_, mean_], as `theta_`; the fitted one without it.
-        eval_gradient : bool, default False
-            Whether to return the gradient too.
-        """
-        objective = self._objective()
-        if theta is None and not eval_gradient:
-            return self.log_marginal_likelihood_value_
-        theta = self.theta_ if theta is None else np.asarray(theta, dtype=float)
-        if theta.shape != self.theta_.shape:
-            raise ValueError(f"theta must have shape {self.theta_.shape}, got {theta.shape}")
-        split = theta.size - self.mean_.theta.size
-        mean = None
-        if self.mean_.estimate != "integrate":
-            mean = self.mean_.with_theta(theta[split:])
-        value, gradient = objective.log_evidence(theta[:split], mean, eval_gradient)
-        return (value, gradient) if eval_gradient else value
-
-    def loo(self) -> LeaveOneOut:
-        """Predict each training row from all the others, in closed form.
-
-        Equal to refitting without the row at the fitted hyperparameters, coefficients of the mean
-        found again. Two cases are not the same as refitting: a row whose noise variance was given
-        is predicted with that variance, and where a noise covariance was given the noise of the
-        other rows tells of the row's own. Rows of weight 0 are no training rows. O(n^3) time, once.
-
-        Returns
-        -------
-        LeaveOneOut
-            `mean`, `std` and `log_density`, each of shape (n,) or (n, P).
-        """
-        objective = self._objective()
-        problem = objective.problem(self.kernel_, self.likelihood_)
-        left = leave_one_out(problem, self.sample_weight_)
-        scale = self.posterior_.scale
-        mean = self.y_train_ + (left.mean - problem.Y) * scale
-        std = np.sqrt(left.variance)[:, None] * scale
-        density = norm.logpdf(self.y_train_, mean, std)
-        return LeaveOneOut(self._shaped(mean), self._shaped(std), self._shaped(density))
-
-    def standard_errors(self) -> dict[str, float]:
-        """Return the standard error of each free hyperparameter, by name, in units of `theta_`.
-
-        From the curvature of the objective at its optimum; 2p evaluations. For a positive
-        hyperparameter it is the error of its logarithm: 0.1 is about ten per cent.
-        """
-        names, errors = self._objective().parameter_names, standard_errors(self.hessian())
-        return dict(zip(names, errors.tolist(), strict=True))
-
-    def hessian(self) -> Floats:
-        """Return the second derivatives of what was maximised, hyperpriors included, at the fit.
-
-        Over [kernel_, likelihood_], in units of `theta_`; 2p evaluations.
-        """
-        objective = self._objective()
-        return hessian(objective.evaluate, objective.theta)
 
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags: predicts unfitted; pairwise when precomputed."""

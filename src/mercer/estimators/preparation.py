@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,16 +12,25 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_array, validate_data
 
 from mercer import means
+from mercer.errors import NotPositiveDefiniteError
+from mercer.estimators.inputs import require_numbers
 from mercer.estimators.memory import require_memory
 from mercer.estimators.precomputed import require_no_inputs
 from mercer.estimators.resolve import as_gaussian, as_kernel, require_mercer
-from mercer.evidence import Data, Objective
-from mercer.evidence.defaults import bounded_noise, default_kernel, default_noise, spread
+from mercer.evidence import Data, Objective, undetermined
+from mercer.evidence.defaults import (
+    bounded_noise,
+    default_kernel,
+    default_noise,
+    default_starts,
+    output_units,
+    spread,
+)
 from mercer.kernels import Kernel, Precomputed
 from mercer.likelihoods import Gaussian
 from mercer.means import Mean
 
-__all__ = ["Rows", "exact_objective", "is_precomputed", "validated_rows"]
+__all__ = ["Rows", "exact_objective", "is_precomputed", "naming_the_model", "validated_rows"]
 
 Floats = NDArray[np.float64]
 
@@ -55,6 +66,8 @@ def validated_rows(
     """Check what was given to `fit`, and that an exact fit to it fits into memory."""
     matrices = _matrices(estimator, precomputed)
     if kernel is None or kernel.is_numeric:
+        require_numbers(X)
+        require_numbers(y, "y")
         # before anything is copied
         shape = getattr(X, "shape", None)
         require_memory(shape[0] if shape else len(X) if hasattr(X, "__len__") else 0, matrices)
@@ -118,7 +131,8 @@ def _output_units(
     if normalize and isinstance(mean, means.Zero):
         # scikit-learn's meaning: the normalised targets have mean 0
         mean = means.Constant(np.average(Y, axis=0, weights=weights), estimate=None)
-    width = spread(Y if mean.estimate is not None else Y - mean(rows.X, outputs), weights)
+    residual = Y if mean.estimate is not None else Y - mean(rows.X, outputs)
+    width = output_units(Y, residual, weights)
     if normalize or (default_model and outputs > 1):
         return width, 1.0, mean
     return np.ones(outputs), float(np.mean(width**2)), mean
@@ -127,7 +141,11 @@ def _output_units(
 def exact_objective(
     estimator: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
 ) -> Objective:
-    """Return the objective of an exact fit by a `GPRegressor`, at its start."""
+    """Return the objective of an exact fit by a `GPRegressor`, at its start.
+
+    The start is the user's, or that of the last fit. Of the default model it is the best of a few
+    if there is going to be a search.
+    """
     precomputed = is_precomputed(estimator)
     kernel, noise = (None, None) if precomputed else as_kernel(estimator.kernel, X)
     likelihood = as_gaussian(estimator.likelihood, noise)
@@ -141,20 +159,27 @@ def exact_objective(
     scale, variance, mean = _output_units(
         rows, mean, estimator.normalize_y, kernel is None and likelihood is None
     )
+    data = Data(rows.X, rows.Y, rows.weights, scale)
+    determined = undetermined(data, mean) is None
     widths = np.ones(1)
     if kernel is None or kernel.is_numeric:
         widths = spread(rows.X, rows.weights)
+    default = kernel is None
     if kernel is None:
         kernel = default_kernel(widths, variance, estimator.hyperprior is not None)
     kernel = kernel.anchored(rows.X)
     require_mercer(kernel)
+    if not (default or determined or estimator.normalize_y):
+        # The user's kernel is then all that is known of the scale.
+        variance = float(np.mean(kernel.diag(rows.X))) or 1.0
     if likelihood is None:
         likelihood = default_noise(variance)
     elif not np.all(rows.kept):
         likelihood = likelihood.subset(rows.kept)
     if rows.weights is not None:
         likelihood = likelihood.weighted(rows.weights)
-    if estimator.warm_start and hasattr(estimator, "kernel_"):
+    warm = estimator.warm_start and hasattr(estimator, "kernel_")
+    if warm:
         kernel, likelihood = _warm(estimator, kernel, likelihood)
     # Bounds that come from the data serve the search alone: the fitted kernel keeps the user's.
     bounds = np.concatenate(
@@ -163,8 +188,25 @@ def exact_objective(
             bounded_noise(likelihood, variance).bounds,
         ]
     )
-    data = Data(rows.X, rows.Y, rows.weights, scale)
-    return Objective(kernel, likelihood, mean, data, estimator.objective, bounds)
+    objective = Objective(kernel, likelihood, mean, data, estimator.objective, bounds)
+    if default and determined and not warm and estimator.optimizer is not None:
+        with naming_the_model(objective):
+            objective.begin_at_best(default_starts(kernel))
+    return objective
+
+
+@contextmanager
+def naming_the_model(objective: Objective) -> Iterator[None]:
+    """Say which model it was, and what may be wrong with it, if its matrix cannot be factorised."""
+    try:
+        yield
+    except NotPositiveDefiniteError as error:
+        raise NotPositiveDefiniteError(
+            f"the covariance of the targets cannot be factorised under {objective.kernel!r} with "
+            f"{objective.likelihood!r}: {error}. Likely causes: repeated rows with too little "
+            "noise, a length scale far longer than the data, or a kernel that is not positive "
+            "semi-definite. Try more noise, or scale the inputs"
+        ) from error
 
 
 def _warm(estimator: Any, kernel: Kernel, likelihood: Gaussian) -> tuple[Kernel, Gaussian]:

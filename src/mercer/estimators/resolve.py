@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from mercer.estimators.regressor import as_generator
+from mercer.evidence import CRITERIA
 from mercer.kernels import Kernel, from_sklearn
 from mercer.likelihoods import Gaussian
 from mercer.params import Parameter
@@ -13,6 +15,7 @@ from mercer.params import Parameter
 __all__ = [
     "as_gaussian",
     "as_kernel",
+    "check_options",
     "is_sklearn_kernel",
     "require_choice",
     "require_count",
@@ -31,6 +34,31 @@ def require_count(name: str, value: Any, least: int) -> None:
     whole = isinstance(value, (int, np.integer)) and (name == "verbose" or value is not True)
     if not whole or value < least:
         raise ValueError(f"{name} must be a whole number from {least}, got {value!r}")
+
+
+def check_options(estimator: Any) -> None:
+    """Raise ValueError for an option of an exact regressor that is none of its choices."""
+    require_choice("inference", estimator.inference, ("auto", "exact"))
+    require_choice("hyperprior", estimator.hyperprior, ("default", None))
+    require_choice("objective", estimator.objective, CRITERIA)
+    if not callable(estimator.optimizer):
+        require_choice("optimizer", estimator.optimizer, ("lbfgs", None))
+    for name, least in (("n_restarts", 0), ("max_iter", 1), ("verbose", 0)):
+        require_count(name, getattr(estimator, name), least)
+    if estimator.n_jobs is not None and estimator.n_jobs != -1:
+        require_count("n_jobs", estimator.n_jobs, 1)
+    for name in ("normalize_y", "warm_start"):
+        require_choice(name, getattr(estimator, name), (True, False))
+    as_generator(estimator.random_state)
+
+
+def require_instance(name: str, spec: Any) -> None:
+    """Raise ValueError for a class where an object of it is wanted."""
+    if isinstance(spec, type):
+        raise ValueError(
+            f"{name} is the class {spec.__name__} itself, did you forget the brackets: "
+            f"{spec.__name__}()"
+        )
 
 
 def is_sklearn_kernel(spec: Any) -> bool:
@@ -54,6 +82,7 @@ def as_kernel(spec: Any, X: Any) -> tuple[Kernel | None, Parameter | None]:
         shape: tuple[int, ...] = np.shape(X) if isinstance(X, (list, tuple)) else ()
         shape = getattr(X, "shape", shape)
         return from_sklearn(spec, shape[1] if len(shape) == 2 else None)
+    require_instance("kernel", spec)
     raise ValueError(
         f"kernel must be None, 'precomputed', a kernel of mercer.kernels or one of scikit-learn's, "
         f"got {spec!r}; wrap a function as mercer.kernels.Callable(f)"
@@ -76,7 +105,13 @@ def as_gaussian(spec: Any, from_kernel: Parameter | None) -> Gaussian | None:
     if spec is None:
         return None if from_kernel is None else Gaussian(from_kernel)
     if not isinstance(spec, Gaussian):
-        raise ValueError(f"likelihood must be None or a Gaussian for exact inference, got {spec!r}")
+        require_instance("likelihood", spec)
+        text = f"likelihood must be None or a Gaussian for exact inference, got {spec!r}"
+        if isinstance(spec, (int, float, np.number)):
+            text += f"; for noise of that variance give mercer.likelihoods.Gaussian({spec})"
+        elif isinstance(spec, np.ndarray):
+            text += "; for known noise variances give mercer.likelihoods.Gaussian(array)"
+        raise ValueError(text)
     if from_kernel is not None:
         raise ValueError(
             "the noise is given twice, by a WhiteKernel in the kernel and by the likelihood; "

@@ -1,13 +1,17 @@
 """Choosing hyperparameters: the objective, its maximisation, and what to say of the optimum."""
 
+from mercer.evidence.calibration import residual_squares, warn_if_miscalibrated
 from mercer.evidence.diagnostics import (
     hessian,
     standard_errors,
+    undetermined,
     warn_at_bounds,
     warn_if_unrelated,
+    warn_of_search,
 )
-from mercer.evidence.maximise import Optimum, maximise
+from mercer.evidence.maximise import maximise
 from mercer.evidence.objective import CRITERIA, Data, Objective
+from mercer.evidence.optimum import Optimum
 
 __all__ = [
     "CRITERIA",
@@ -16,7 +20,11 @@ __all__ = [
     "Optimum",
     "hessian",
     "maximise",
+    "residual_squares",
     "standard_errors",
+    "undetermined",
     "warn_at_bounds",
+    "warn_if_miscalibrated",
     "warn_if_unrelated",
+    "warn_of_search",
 ]

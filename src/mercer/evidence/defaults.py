@@ -16,17 +16,48 @@ from mercer.kernels import RBF, Kernel, Scaled
 from mercer.likelihoods import Gaussian
 from mercer.params import LogNormal, Parameter
 
-__all__ = ["bounded_noise", "default_kernel", "default_noise", "default_starts", "spread"]
+__all__ = [
+    "bounded_noise",
+    "default_kernel",
+    "default_noise",
+    "default_starts",
+    "deviation",
+    "output_units",
+    "rounding",
+    "spread",
+]
 
 Floats = NDArray[np.float64]
 
 
+def deviation(values: Floats, weights: Floats | None = None) -> Floats:
+    """Return the standard deviation of each column."""
+    mean = np.average(values, axis=0, weights=weights)
+    return np.asarray(np.sqrt(np.average((values - mean) ** 2, axis=0, weights=weights)))
+
+
+def rounding(values: Floats) -> Floats:
+    """Return what the values of each column may differ by and still count as the same."""
+    largest = np.max(np.abs(values), axis=0, initial=0.0)
+    return np.asarray(10.0 * np.finfo(float).eps * largest)
+
+
 def spread(values: Floats, weights: Floats | None = None) -> Floats:
     """Return the standard deviation of each column, 1 for one that is constant to rounding."""
-    mean = np.average(values, axis=0, weights=weights)
-    deviation = np.sqrt(np.average((values - mean) ** 2, axis=0, weights=weights))
-    tiny = 10.0 * np.finfo(float).eps * np.max(np.abs(values), axis=0, initial=0.0)
-    return np.where(deviation > tiny, deviation, 1.0)
+    width = deviation(values, weights)
+    return np.where(width > rounding(values), width, 1.0)
+
+
+def output_units(Y: Floats, residual: Floats, weights: Floats | None = None) -> Floats:
+    """Return the standard deviation of each column of residuals from the mean.
+
+    Of one that is constant it is the size of the targets, the only other scale that they have,
+    and 1 where they are all 0.
+    """
+    width = deviation(residual, weights)
+    size = np.max(np.abs(Y), axis=0)
+    size = np.where(size > 0, size, 1.0)
+    return np.where(width > rounding(Y), width, size)
 
 
 def default_kernel(widths: Floats, variance: float, hyperprior: bool = True) -> Kernel:

@@ -1,20 +1,66 @@
-"""What to tell of an optimum: parameters at their bounds, curvature and standard errors."""
+"""What to tell of a search: why there was none, how it ended, curvature and standard errors."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.errors import BoundWarning, ConvergenceWarning
-from mercer.kernels import Kernel
+from mercer.errors import BoundWarning, ConvergenceWarning, warn
+from mercer.evidence.defaults import deviation, rounding
+from mercer.evidence.objective import Data, Objective
+from mercer.evidence.optimum import Optimum
+from mercer.kernels import Kernel, Precomputed
+from mercer.means import Mean
 
-__all__ = ["hessian", "standard_errors", "warn_at_bounds", "warn_if_unrelated"]
+__all__ = [
+    "hessian",
+    "standard_errors",
+    "undetermined",
+    "warn_at_bounds",
+    "warn_if_unrelated",
+    "warn_of_search",
+]
 
 Floats = NDArray[np.float64]
+
+
+def undetermined(data: Data, mean: Mean) -> str | None:
+    """Return why the targets say nothing about the process around its mean, None if they do.
+
+    Where the mean explains them without any remainder, and nothing else gives them a scale, the
+    evidence grows without limit as kernel and noise shrink together.
+    """
+    Y = data.Y
+    n, outputs = Y.shape
+    if mean.estimate is None:
+        same = np.all(np.abs(Y - mean(data.X, outputs)) <= rounding(Y))
+        return "the targets equal the given mean" if same else None
+    coefficients = mean.features(data.X[:1]).shape[1]
+    if n <= coefficients:
+        return (
+            "there is only one row"
+            if n == 1
+            else f"there are no more rows ({n}) than coefficients of the mean ({coefficients})"
+        )
+    width = deviation(Y - mean.fixed_part(data.X, outputs), data.weights)
+    return "the targets are constant" if np.all(width <= rounding(Y)) else None
+
+
+def warn_of_search(objective: Objective, optimum: Optimum) -> None:
+    """Warn of a search that stopped early, of bounds, and of rows that are all far apart."""
+    if optimum.status == "stopped":
+        warn(
+            f"the search for hyperparameters stopped early ({optimum.message}); raise max_iter, "
+            "or give starts and bounds that suit the data",
+            ConvergenceWarning,
+        )
+    warn_at_bounds(objective, optimum.theta)
+    kernel, _ = objective.unpack(optimum.theta)
+    if kernel.is_numeric and not isinstance(kernel, Precomputed):
+        warn_if_unrelated(kernel, objective.data.X)
 
 
 def warn_at_bounds(objective: Any, theta: Floats) -> None:
@@ -33,11 +79,7 @@ def warn_at_bounds(objective: Any, theta: Floats) -> None:
         if side is not None:
             lines.append(f"{name} at its {side} bound: {_advice(name, side)}")
     if lines:
-        warnings.warn(
-            "the best hyperparameters found stand at a bound. " + "; ".join(lines),
-            BoundWarning,
-            stacklevel=4,
-        )
+        warn("the best hyperparameters found stand at a bound. " + "; ".join(lines), BoundWarning)
 
 
 def _advice(name: str, side: str) -> str:
@@ -66,12 +108,11 @@ def warn_if_unrelated(kernel: Kernel, X: Any) -> None:
     scale = np.sqrt(np.diagonal(K))
     np.fill_diagonal(K, 0.0)
     if len(rows) > 5 and np.all(np.abs(K) <= 1e-4 * np.outer(scale, scale)):
-        warnings.warn(
+        warn(
             f"under the fitted kernel {kernel!r} no two rows are near each other, so that every "
             "prediction is the mean. Give length scales in the units of the columns, scale the "
             "columns (StandardScaler), or leave the kernel to be chosen from the data",
             ConvergenceWarning,
-            stacklevel=4,
         )
 
 

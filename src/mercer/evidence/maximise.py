@@ -1,15 +1,11 @@
-"""Maximising an objective: L-BFGS-B from several starts, with history, progress and Ctrl-C."""
+"""Maximising an objective: L-BFGS-B from several starts, with Ctrl-C."""
 
 from __future__ import annotations
 
 import copy
 import signal
-import sys
 import threading
-import time
-import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,9 +14,12 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from mercer.compute import run_together
-from mercer.errors import ConvergenceWarning, NotPositiveDefiniteError
+from mercer.errors import ConvergenceWarning, NotPositiveDefiniteError, warn
+from mercer.evidence.optimum import Function, Optimum, Recorder
+from mercer.evidence.starts import starts
+from mercer.linalg import JITTERS
 
-__all__ = ["Optimum", "maximise", "starts"]
+__all__ = ["maximise"]
 
 Floats = NDArray[np.float64]
 
@@ -30,74 +29,11 @@ _GRADIENT_TOLERANCE = 1e-3
 # The least relative gain of a step, in the same units divided by the first gradient's length.
 _GAIN_TOLERANCE = 1e-8
 
-Function = Callable[[Floats], tuple[float, Floats]]
 #: As scikit-learn's: (function to minimise, start, bounds) -> (best theta, least value).
 Optimizer = Callable[..., tuple[Floats, float]]
 
 
-@dataclass
-class Optimum:
-    """Where a maximisation ended.
-
-    theta, value : the best point seen, and the objective there
-    status : "converged", "stopped" (budget or line search), "interrupted", "fixed" (nothing free)
-    message : the optimiser's words
-    thetas, values : every evaluation, in order
-    n_iterations : of the optimiser, at the start that won
-    """
-
-    theta: Floats
-    value: float
-    status: str = "converged"
-    message: str = ""
-    thetas: list[Floats] = field(default_factory=list)
-    values: list[float] = field(default_factory=list)
-    n_iterations: int = 0
-
-    @property
-    def n_evaluations(self) -> int:
-        """How often the objective was evaluated."""
-        return len(self.values)
-
-
-class _Recorder:
-    """Wraps an objective for a minimiser: negates, records, reports, and remembers the best."""
-
-    def __init__(self, function: Function, verbose: int, label: str) -> None:
-        self.function, self.verbose, self.label = function, verbose, label
-        self.thetas: list[Floats] = []
-        self.values: list[float] = []
-        self.started = time.perf_counter()
-
-    def __call__(self, theta: Floats, eval_gradient: bool = True) -> Any:
-        value, gradient = self.function(theta)
-        self.thetas.append(np.array(theta))
-        self.values.append(value)
-        if self.verbose:
-            seconds = time.perf_counter() - self.started
-            best = max(self.values)
-            text = f"{self.label}evaluation {len(self.values)}: {value:.4f} (best {best:.4f})"
-            sys.stderr.write(f"mercer: {text}, {seconds:.1f} s\n")
-        return (-value, -gradient) if eval_gradient else -value
-
-    def optimum(self, status: str, message: str, iterations: int | None = None) -> Optimum:
-        best = int(np.argmax(self.values))
-        iterations = len(self.values) if iterations is None else iterations
-        found = self.thetas[best], self.values[best]
-        return Optimum(*found, status, message, self.thetas, self.values, iterations)
-
-
-def starts(objective: Any, n_restarts: int, rng: np.random.Generator) -> list[Floats]:
-    """Return the objective's own start, and `n_restarts` random ones.
-
-    These are drawn from around it (see `Parametrised.draw_theta`) and kept inside the bounds.
-    """
-    low, high = objective.bounds.T
-    points = [objective.theta, *(objective.draw_theta(rng) for _ in range(n_restarts))]
-    return [np.clip(point, low, high) for point in points]
-
-
-def _lbfgs(function: _Recorder, start: Floats, bounds: Floats, max_iter: int) -> Optimum:
+def _lbfgs(function: Recorder, start: Floats, bounds: Floats, max_iter: int) -> Optimum:
     """Run L-BFGS-B on the objective divided by the length of its first gradient.
 
     The first step of L-BFGS-B is the gradient itself, cut off by the bounds: with the gradients
@@ -130,12 +66,11 @@ def _lbfgs(function: _Recorder, start: Floats, bounds: Floats, max_iter: int) ->
             "gtol": _GRADIENT_TOLERANCE * unit,
         },
     )
+    optimum = function.optimum("stopped", str(result.message), int(result.nit))
     # A line search that can do no better than rounding has converged for our purposes.
-    inside = (result.x > bounds[:, 0]) & (result.x < bounds[:, 1])
-    steepest = np.max(np.abs(np.asarray(result.jac)[inside]), initial=0.0) / unit
-    flat = steepest <= 1e-4 * (1.0 + abs(result.fun) / unit)
-    status = "converged" if result.success or (result.status == 2 and flat) else "stopped"
-    return function.optimum(status, str(result.message), int(result.nit))
+    if result.success or (result.status == 2 and optimum.is_flat):
+        optimum.status = "converged"
+    return optimum
 
 
 def _run(
@@ -147,7 +82,7 @@ def _run(
     verbose: int,
     label: str,
 ) -> Optimum:
-    recorder = _Recorder(function, verbose, label)
+    recorder = Recorder(function, bounds, verbose, label)
     try:
         if callable(optimizer):
             theta, _ = optimizer(recorder, start, bounds=bounds)
@@ -174,7 +109,7 @@ def maximise(
 
     Parameters
     ----------
-    objective : callable with `theta`, `bounds` and `parameter_names`
+    objective : Objective, or what has the same methods
         theta -> (value, gradient).
     optimizer : "lbfgs" or callable
         A callable is used as scikit-learn uses one: ``optimizer(minimised, start, bounds=...)``.
@@ -193,6 +128,9 @@ def maximise(
     Notes
     -----
     Ctrl-C ends the search and keeps the best point seen.
+
+    A search that runs up against matrices that cannot be factorised, rather than to where the
+    objective is flat, goes on from its best point with the jitter that they need.
     """
     if objective.theta.size == 0:
         return Optimum(objective.theta, np.nan, "fixed", "there is nothing to optimise")
@@ -206,22 +144,50 @@ def maximise(
     else:
         found = []
         for point, label in zip(points, labels, strict=True):
-            found.append(_attempt(objective, point, *arguments, label))
+            found.append(_attempt(objective, objective, point, *arguments, label))
             if found[-1] is not None and found[-1].status == "interrupted":
                 break
     ended = [optimum for optimum in found if optimum is not None]
     if not ended:
         objective(points[0])  # to let the reason come out
         raise NotPositiveDefiniteError("no start of the optimisation could be evaluated")
-    return _best(ended)
+    best = _best(ended)
+    if best.status == "interrupted":
+        warn(
+            f"the fit was interrupted after {best.n_evaluations} evaluations; the best parameters "
+            "so far are kept",
+            ConvergenceWarning,
+        )
+    return best
 
 
-def _attempt(objective: Any, start: Floats, *arguments: Any) -> Optimum | None:
-    """Run one start; None if the objective cannot be evaluated there."""
+def _attempt(objective: Any, function: Function, start: Floats, *arguments: Any) -> Optimum | None:
+    """Run one start of the objective, as `function` evaluates it; None if it has no value there.
+
+    Jitter is held during a search, so that the objective stays continuous, and a step into
+    matrices that cannot be factorised turns back. Only a search that ends at their edge is worth
+    more of it. Of several ends the best is kept, and the objective as it was for the next start.
+    """
     try:
-        return _run(objective, start, *arguments)
+        found = [_run(function, start, *arguments)]
     except NotPositiveDefiniteError:
         return None
+    held = found[0].jitter = objective.jitter
+    for _ in JITTERS[1:]:
+        last = found[-1]
+        if not objective.failed or last.is_flat or last.status == "interrupted":
+            break
+        last.status, last.message = "stopped", "beyond it the covariance cannot be factorised"
+        if not objective.take_jitter():
+            break
+        try:
+            found.append(_run(function, last.theta, *arguments))
+        except KeyboardInterrupt:
+            last.status = "interrupted"
+            break
+        found[-1].jitter = objective.jitter
+    objective.hold_jitter(held)
+    return _best(found)
 
 
 def _together(
@@ -255,8 +221,8 @@ def _together(
         return evaluate
 
     def job(point: Floats, label: str) -> Callable[[], Optimum | None]:
-        function = stoppable(copy.copy(objective))
-        return lambda: _stopped(function, point, *arguments, label)
+        own = copy.copy(objective)
+        return lambda: _stopped(own, stoppable(own), point, *arguments, label)
 
     jobs = [job(point, label) for point, label in zip(points, labels, strict=True)]
     previous = None
@@ -270,24 +236,19 @@ def _together(
             signal.signal(signal.SIGINT, previous)
 
 
-def _stopped(function: Function, start: Floats, *arguments: Any) -> Optimum | None:
+def _stopped(*arguments: Any) -> Optimum | None:
     """As `_attempt`; None too for a start that was stopped before its first evaluation."""
     try:
-        return _attempt(function, start, *arguments)
+        return _attempt(*arguments)
     except KeyboardInterrupt:
         return None
 
 
 def _best(found: Sequence[Optimum]) -> Optimum:
+    """Return the highest of several ends, with the evaluations of all."""
     best = max(found, key=lambda o: o.value)
     best.thetas = [theta for o in found for theta in o.thetas]
     best.values = [value for o in found for value in o.values]
     if any(o.status == "interrupted" for o in found):
         best.status = "interrupted"
-        warnings.warn(
-            f"the fit was interrupted after {best.n_evaluations} evaluations; the best parameters "
-            "so far are kept",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
     return best

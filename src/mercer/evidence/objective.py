@@ -7,7 +7,7 @@ in K, in the noise variances and in the mean; the kernel and the likelihood pull
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -82,6 +82,7 @@ class Objective:
         self._split = kernel.theta.size
         self._workspace: Floats | None = None
         self._last_good: tuple[Floats, float] | None = None
+        self._failed: Floats | None = None
 
     @property
     def theta(self) -> Floats:
@@ -99,6 +100,25 @@ class Objective:
     def draw_theta(self, rng: np.random.Generator) -> Floats:
         """Return a random start."""
         return np.concatenate([self.kernel.draw_theta(rng), self.likelihood.draw_theta(rng)])
+
+    def period_intervals(self) -> dict[int, tuple[float, float]]:
+        """Return the components that are periods, each with the interval to draw starts from.
+
+        That is the whole of the user's bounds. Of bounds that come from the data, 1e-3 to 1e2
+        standard deviations s of a column, it is 0.03 s to 3 s, and no less than 7 s/n, two steps
+        of rows that are evenly spread: the data do not show shorter periods, or longer ones once.
+        """
+        own = np.concatenate([self.kernel.bounds, self.likelihood.bounds])
+        intervals = {}
+        for i, name in enumerate(self.parameter_names):
+            if "periodicity" in name:
+                low, high = self.bounds[i]
+                if not np.array_equal(own[i], self.bounds[i]):
+                    centre, half = 0.5 * (low + high), 0.2 * (high - low)  # centre = log(0.3 s)
+                    shortest = np.log(7.0 / 0.3 / len(self.data.Y))
+                    low, high = centre + np.clip(shortest, -half, 0.5 * half), centre + half
+                intervals[i] = (float(low), float(high))
+        return intervals
 
     def begin_at_best(self, kernels: Sequence[Kernel]) -> None:
         """Move the start to that of several kernels of the same form whose value is highest."""
@@ -162,12 +182,38 @@ class Objective:
         except NotPositiveDefiniteError:
             if self._last_good is None:
                 raise
+            self._failed = theta
             good, value_there = self._last_good
             step = theta - good
             height = 10.0 * (1.0 + abs(value_there))
             return float(value_there - height * (1.0 + step @ step)), -2.0 * height * step
         self._last_good = (theta, value)
         return value, gradient
+
+    @property
+    def failed(self) -> bool:
+        """Whether Q could not be factorised somewhere, since jitter was last decided on."""
+        return self._failed is not None
+
+    def take_jitter(self) -> bool:
+        """Decide on the jitter that the last point needs at which Q could not be factorised.
+
+        Returns whether there was such a point, and a jitter that serves it.
+        """
+        if self._failed is None:
+            return False
+        problem = replace(self.problem(*self.unpack(self._failed)), jitter=None)
+        try:
+            jitter = solve(problem, self._workspace).factor.jitter
+        except NotPositiveDefiniteError:
+            return False
+        more = jitter > (self.jitter or 0.0)
+        self.hold_jitter(jitter if more else self.jitter)
+        return more
+
+    def hold_jitter(self, jitter: float | None) -> None:
+        """Go on with this jitter, whatever failed without it; None lets the next point decide."""
+        self.jitter, self._failed = jitter, None
 
     def evaluate(self, theta: Floats) -> tuple[float, Floats]:
         """Return the value and its gradient; raises where Q cannot be factorised."""

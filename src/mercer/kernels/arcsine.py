@@ -90,15 +90,34 @@ class ArcSine(Dot):
         a, b = self._scaled_pair(A, B)
         U, v, w, r = self._roots(a, b)
         inner = 2.0 / np.pi * contract(G, np.arctan2(2.0 * U, r))
-        # dk/du = 4/(pi r), dk/dv = -4u / (pi r (1 + 2v))
+        # dk/du = 4/(pi r), dk/dv = -4u / (pi r (1 + 2v)), and 1 - v/(1+2v) - w/(1+2w) is the mean
+        # of 1/(1+2v) and 1/(1+2w)
         dU = 4.0 / np.pi * G / r
         T = dU * U
-        dv, dw = -T.sum(axis=1) / (1.0 + 2.0 * v), -T.sum(axis=0) / (1.0 + 2.0 * w)
-        scale = (float(np.sum(T)) + contract(dv, v) + contract(dw, w)) / self.scale
-        da = self.scale * (dU @ b + 2.0 * dv[:, None] * a)
-        db = self.scale * (dU.T @ a + 2.0 * dw[:, None] * b)
+        p, q = 1.0 / (1.0 + 2.0 * v), 1.0 / (1.0 + 2.0 * w)
+        scale = 0.5 * (contract(T.sum(axis=1), p) + contract(T.sum(axis=0), q)) / self.scale
+        if not (inputs or self._has_free_scales):
+            return self._chained(None, None, 0.0, {"scale": scale}, inner, inputs)
+        near_a, near_b = 2.0 * U > v[:, None] + self.scale, 2.0 * U > w + self.scale
+        da = (self.scale * p)[:, None] * self._slope(a, b, dU, near_a)
+        db = (self.scale * q)[:, None] * self._slope(b, a, dU.T, near_b.T)
         scales = np.sum(da * a, axis=0) + np.sum(db * b, axis=0)
         return self._chained(da, db, scales, {"scale": scale}, inner, inputs)
+
+    def _slope(self, a: Floats, b: Floats, W: Floats, near: NDArray[np.bool_]) -> Floats:
+        """Return (1 + 2v) sum_j W_j (b_j - 2u_j/(1 + 2v) a) for each row a.
+
+        As it stands this cancels far from 0, where 2u is nearly 1 + 2v. With delta = b - a and x
+        the shorter of b and delta (`near` tells where that is delta) each term is
+
+            b + 2 scale (delta + |a|^2 x's part across a)
+        """
+        close = _weighted_differences(a, b, np.where(near, W, 0.0))
+        W_far = np.where(near, 0.0, W)
+        far = W_far @ b
+        delta = close + far - W_far.sum(axis=1)[:, None] * a
+        curved = norms(a)[:, None] * _across(a, close + far)
+        return np.asarray(W @ b + 2.0 * self.scale * (delta + curved))
 
     def _diag_pullback(self, A: Floats, g: Floats, inputs: bool) -> BlockGradient:
         a = self._scaled(A)
@@ -134,3 +153,28 @@ def _gram_determinants(a: Floats, b: Floats) -> Floats:
     across *= squares
     out += across
     return out
+
+
+def _weighted_differences(a: Floats, b: Floats, W: Floats) -> Floats:
+    """Return sum_j W_ij (b_j - a_i) for each row i, every difference taken exactly."""
+    out, part = np.empty(a.shape), np.empty(W.shape)
+    for k in range(a.shape[1]):
+        np.subtract(b[:, k], a[:, k, None], out=part)
+        part *= W
+        part.sum(axis=1, out=out[:, k])
+    return out
+
+
+def _across(a: Floats, x: Floats) -> Floats:
+    """Return the part of each row of x that is perpendicular to the same row of a.
+
+    A multiple of a is taken off first that leaves nothing in the column where a is largest: of
+    what lies along a, as on a ray, no more than its own rounding is left.
+    """
+    largest = np.argmax(np.abs(a), axis=1)[:, None]
+    pivot = np.take_along_axis(a, largest, axis=1)
+    pivot[pivot == 0.0] = 1.0  # a = 0, and all of x is across it
+    rest = (x * pivot - np.take_along_axis(x, largest, axis=1) * a) / pivot
+    squares = norms(a)[:, None]
+    along = np.sum(rest * a, axis=1, keepdims=True) / np.where(squares > 0.0, squares, 1.0)
+    return np.asarray(rest - along * a)

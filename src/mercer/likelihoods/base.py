@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mercer.likelihoods.expectations import expected
 from mercer.likelihoods.quantiles import bracket, root
-from mercer.linalg.quadrature import expectation, smoothed
+from mercer.linalg.quadrature import smoothed
 from mercer.params import Parametrised
 
 __all__ = ["Likelihood"]
@@ -100,9 +101,10 @@ class Likelihood(Parametrised):
         out[:, some] = smoothed(log_density, m[some], v[some], self.knots(ys))
         none = ~some
         if none.any():
-            out[0, none] = self.log_density(y_[none], m[none])
-            if not self.missing("derivatives"):
-                out[1:, none] = self.derivatives(y_[none], m[none])[:2]
+            with np.errstate(over="ignore"):  # a density that underflows is 0
+                out[0, none] = self.log_density(y_[none], m[none])
+                if not self.missing("derivatives"):
+                    out[1:, none] = self.derivatives(y_[none], m[none])[:2]
         log_z, first, second = out.reshape(3, *shape)
         return log_z, first, second
 
@@ -111,28 +113,44 @@ class Likelihood(Parametrised):
         return self.smoothed(y, mean, var)[0]
 
     def predictive_mean(self, mean: ArrayLike, var: ArrayLike) -> Floats:
-        """Return the mean of a new observation."""
+        """Return the mean of a new observation; NaN where it has none.
+
+        A mean that floating-point numbers cannot hold, or that `conditional_mean` cannot tell
+        because it overflows on the way, raises ValueError.
+        """
         (m, v), shape = _rows(mean=mean, var=var)
-        return expectation(lambda _, f: self.conditional_mean(f), m, v).reshape(shape)
+        return self._expected("mean", lambda _, f: self.conditional_mean(f), m, v).reshape(shape)
 
     def predictive_var(self, mean: ArrayLike, var: ArrayLike) -> Floats:
-        """Return the variance of a new observation, E[Var[y | f]] + Var[E[y | f]]."""
+        """Return the variance of a new observation, E[Var[y | f]] + Var[E[y | f]].
+
+        Likewise NaN where it has none, and ValueError where it overflows.
+        """
         (m, v), shape = _rows(mean=mean, var=var)
         centre = self.predictive_mean(m, v)
-        within = expectation(lambda _, f: self.conditional_var(f), m, v)
-        between = expectation(lambda i, f: (self.conditional_mean(f) - centre[i]) ** 2, m, v)
+        within = self._expected("variance", lambda _, f: self.conditional_var(f), m, v)
+        between = self._expected(
+            "variance", lambda i, f: (self.conditional_mean(f) - centre[i]) ** 2, m, v
+        )
         return (within + between).reshape(shape)
 
     def predictive_cdf(self, y: ArrayLike, mean: ArrayLike, var: ArrayLike) -> Floats:
         """Return the probability that a new observation is at most y."""
         (y_, m, v), shape = _rows(y=y, mean=mean, var=var)
-        knots = self.knots(y_)
-        return expectation(lambda i, f: self.conditional_cdf(y_[i], f), m, v, knots).reshape(shape)
+        return self._expected(
+            "distribution function",
+            lambda i, f: self.conditional_cdf(y_[i], f),
+            m,
+            v,
+            self.knots(y_),
+            bounded=True,
+        ).reshape(shape)
 
     def quantile(self, mean: ArrayLike, var: ArrayLike, level: ArrayLike) -> Floats:
-        """Return the value that a new observation falls below with probability `level`.
+        """Return the least value that a new observation is at most with probability `level`.
 
-        Found on the predictive distribution function, to 1e-10 of its size.
+        Found on the predictive distribution function: until that is within 1e-10 of the level, as
+        a part of the tail beyond it, or until rounding lets nothing between, where it jumps.
         """
         (m, v, p), shape = _rows(mean=mean, var=var, level=level)
         check_level(p)
@@ -141,7 +159,10 @@ class Likelihood(Parametrised):
             return self.predictive_cdf(y, m[row], v[row]) - p[row]
 
         low, high = bracket(excess, m, np.where(v > 0, np.sqrt(v), 1.0))
-        return root(excess, low, high, tolerance=1e-10).reshape(shape)
+        return root(excess, low, high, 1e-10 * np.minimum(p, 1.0 - p)).reshape(shape)
+
+    def _expected(self, what: str, *arguments: Any, **options: Any) -> Floats:
+        return expected(f"the predictive {what} of {type(self).__name__}", *arguments, **options)
 
 
 def check_level(level: Floats) -> None:

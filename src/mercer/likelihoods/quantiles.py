@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["bracket", "root"]
 
@@ -13,6 +13,8 @@ Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 # (rows (k,), x (k,)) -> values (k,), increasing in x
 RowFunction = Callable[[Rows, Floats], Floats]
+
+_EPS = float(np.finfo(float).eps)
 
 
 def bracket(function: RowFunction, centre: Floats, width: Floats) -> tuple[Floats, Floats]:
@@ -34,21 +36,24 @@ def bracket(function: RowFunction, centre: Floats, width: Floats) -> tuple[Float
     return low, high
 
 
-def root(function: RowFunction, low: Floats, high: Floats, tolerance: float = 1e-12) -> Floats:
+def root(function: RowFunction, low: Floats, high: Floats, tolerance: ArrayLike = 0.0) -> Floats:
     """Solve increasing equations g_i(x) = 0 with g_i(low_i) <= 0 <= g_i(high_i).
 
     Chandrupatla's method (Advances in Engineering Software 28, 1997): inverse quadratic
-    interpolation where it is safe, halving where not. `tolerance` is relative to the size of x.
+    interpolation where it is safe, halving where not. It ends with |g_i| at most `tolerance`,
+    which has nothing to do with where x lies or how far g_i stretches; or where g_i jumps over
+    0, with the upper of two neighbours.
     """
     rows = np.arange(low.size)
     # The root is between a, the newest point, and b; c is the point that a or b replaced.
     a, b = low.copy(), high.copy()
     fa, fb = function(rows, a), function(rows, b)
     t = np.full(low.size, 0.5)
+    least_width = _EPS * high - _EPS * low  # a root at 0 has no size of its own
     for _ in range(2000):
-        best = np.where(np.abs(fa) < np.abs(fb), a, b)
-        slack = tolerance * np.abs(best) + np.finfo(float).tiny
-        active = np.flatnonzero((np.abs(b - a) > slack) & (fa != 0) & (fb != 0))
+        slack = least_width + 2.0 * _EPS * np.maximum(np.abs(a), np.abs(b))
+        solved = np.minimum(np.abs(fa), np.abs(fb)) <= tolerance
+        active = np.flatnonzero((np.abs(b - a) > slack) & ~solved)
         if active.size == 0:
             break
         ai, bi, fai, fbi = a[active], b[active], fa[active], fb[active]
@@ -66,4 +71,5 @@ def root(function: RowFunction, low: Floats, high: Floats, tolerance: float = 1e
             inverse = fai / (fbi - fai) * fci / (fbi - fci)
             inverse += (ci - ai) / (bi - ai) * fai / (fci - fai) * fbi / (fci - fbi)
         t[active] = np.where(safe & np.isfinite(inverse), inverse, 0.5)
-    return np.where(np.abs(fa) < np.abs(fb), a, b)
+    best = np.where(np.abs(fa) < np.abs(fb), a, b)
+    return np.where(solved, best, np.maximum(a, b))

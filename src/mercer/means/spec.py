@@ -32,7 +32,8 @@ def from_spec(spec: str | Mean | Callable[[Any], Any] | None) -> Mean:
         return spec
     if callable(spec) and not isinstance(spec, type):
         return Function(spec)
+    brackets = f"; did you forget the brackets: {spec.__name__}()" if isinstance(spec, type) else ""
     raise ValueError(
         'mean must be None, "zero", "constant", "linear", a mercer.means.Mean or a function of X, '
-        f"got {spec!r}"
+        f"got {spec!r}{brackets}"
     )

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.compute import blas_for
+from mercer.errors import JitterWarning
 from mercer.kernels import Kernel
+from mercer.linalg import cholesky, inverse_lower, mirror_lower
 from mercer.means import Mean
 from mercer.posterior.factors import frozen
 from mercer.registry import storable
@@ -55,6 +59,22 @@ class Basis:
         if self.features is None:
             return K
         return np.concatenate([K, self.features.features(X)], axis=1)
+
+    def inverse_gram(self) -> Floats:
+        """Return the inverse Gram matrix of the points, (m, m); see `Posterior.Q`."""
+        if not self.n_points:
+            return np.empty((0, 0))
+        with blas_for(self.n_points):
+            factor = cholesky(np.asfortranarray(self.kernel(self.points)))
+            if factor.jitter > 0:
+                warnings.warn(
+                    f"{factor.jitter:.3g} was added to the diagonal of the basis points' Gram "
+                    "matrix to invert it for Q: some points are redundant, they repeat or lie "
+                    "closer together than the kernel tells apart; `prune` removes such points",
+                    JitterWarning,
+                    stacklevel=3,
+                )
+            return mirror_lower(inverse_lower(factor.L))
 
     def take(self, kept: NDArray[np.intp]) -> Basis:
         """Return the basis with only these of the points (and all explicit functions)."""

@@ -9,6 +9,7 @@ whatever does not fit raises :class:`mercer.errors.StorageError`.
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import io
 import json
@@ -61,7 +62,8 @@ def save(obj: Any, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     obj : storable
-        A posterior, an estimator, a kernel, or a list or dictionary of such things.
+        A posterior, an estimator, a kernel, or a list or dictionary of such things. Of a
+        scikit-learn pipeline, save the steps that are Mercer's: ``save(pipeline[-1], path)``.
     path : path
         Where to write. Whoever reads the file at any moment finds the old one or the new one.
 
@@ -69,9 +71,12 @@ def save(obj: Any, path: str | os.PathLike[str]) -> None:
     ------
     ValueError
         Where a part of the object cannot be stored, such as a function without a name.
+    OSError
+        Where the file cannot be written, such as FileNotFoundError in a folder that is not there.
     """
-    encoded = encode(obj)
     target = Path(os.path.realpath(path))
+    _check_place(os.fspath(path), target)
+    encoded = encode(obj)
     scratch = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     try:
         with open(scratch, "xb") as file:
@@ -79,9 +84,11 @@ def save(obj: Any, path: str | os.PathLike[str]) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(scratch, target)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
+    except BaseException as error:
+        with contextlib.suppress(OSError):
             os.unlink(scratch)
+        if isinstance(error, OSError) and error.filename is not None:  # one nobody has heard of
+            raise OSError(error.errno, error.strerror, str(target)) from error
         raise
     _sync_folder(target.parent)
 
@@ -121,6 +128,16 @@ def load(
 
 
 # --- writing ----------------------------------------------------------------------------------
+
+
+def _check_place(path: str, target: Path) -> None:
+    """Refuse a place that no file can be written to, by the name that the caller knows."""
+    folder = target.parent
+    if not folder.is_dir():
+        text = f"cannot save: the folder {str(folder)!r} does not exist"
+        raise FileNotFoundError(errno.ENOENT, text, path)
+    if target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "cannot save: a folder has this name", path)
 
 
 class _Hashing:

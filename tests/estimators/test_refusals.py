@@ -1,0 +1,104 @@
+"""Options and data that are refused, and in which words."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process import kernels as sk
+
+from mercer import GPRegressor
+from mercer.errors import (
+    JitterWarning,
+    TooLargeError,
+)
+from mercer.kernels import RBF
+from mercer.likelihoods import Gaussian
+
+from .data import X_NEW, X, Y, fixed
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"inference": "magic"}, "inference must be one of"),
+        ({"objective": "aic"}, "objective must be one of"),
+        ({"hyperprior": "wide"}, "hyperprior must be one of"),
+        ({"optimizer": "adam"}, "optimizer must be one of"),
+        ({"n_restarts": -1}, "n_restarts must be a whole number from 0"),
+        ({"max_iter": 0}, "max_iter must be a whole number from 1"),
+        ({"n_restarts": True}, "n_restarts must be a whole number"),
+        ({"n_jobs": "x"}, "n_jobs must be a whole number"),
+        ({"verbose": "x"}, "verbose must be a whole number"),
+        ({"normalize_y": "no"}, "normalize_y must be one of"),
+        ({"random_state": "x"}, "random_state must be a whole number"),
+        ({"kernel": "rbf"}, "kernel must be None"),
+        ({"kernel": abs}, r"Callable\(f\)"),
+        ({"likelihood": "gaussian"}, "likelihood must be None or a Gaussian"),
+        ({"mean": "quadratic"}, "mean must be"),
+        ({"kernel": RBF([1.0, 2.0])}, "2 values of length_scale, but the inputs have 3"),
+        ({"kernel": RBF().on(5)}, "column 5"),
+        ({"likelihood": Gaussian(np.ones(7))}, "7"),
+    ],
+)
+def test_bad_options(options, text):
+    with pytest.raises(ValueError, match=text):
+        GPRegressor(**options).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("bad_x", "bad_y", "text"),
+    [
+        (np.full((4, 2), np.nan), np.zeros(4), "NaN"),
+        (np.zeros((4, 2)), [0.0, 1.0, np.inf, 2.0], "infinity"),
+        (np.zeros((4, 2)), np.zeros(3), "inconsistent"),
+        (np.zeros(4), np.zeros(4), "2D array"),
+        (np.zeros((0, 2)), np.zeros(0), "0 sample"),
+    ],
+)
+def test_bad_data(bad_x, bad_y, text):
+    with pytest.raises(ValueError, match=text):
+        GPRegressor().fit(bad_x, bad_y)
+
+
+def test_unfitted_models_check_their_options_too():
+    with pytest.raises(ValueError, match="inference must be one of"):
+        GPRegressor(inference="magic").predict(X_NEW)
+
+
+def test_bad_weights_and_calls():
+    with pytest.raises(ValueError, match="negative"):
+        GPRegressor().fit(X, Y, sample_weight=-np.ones(40))
+    with pytest.raises(ValueError, match="at least one non-zero"):
+        GPRegressor().fit(X, Y, sample_weight=np.zeros(40))
+    model = fixed().fit(X, Y)
+    for coverage in (95, 0, "0.9"):
+        with pytest.raises(ValueError, match="coverage must lie between 0 and 1"):
+            model.predict_interval(X_NEW, coverage=coverage)
+    with pytest.raises(ValueError, match=r"shape \(40,\)"):
+        GPRegressor().fit(X, Y, sample_weight=np.ones(39))
+    with pytest.raises(ValueError, match="not both"):
+        model.predict(X_NEW, return_std=True, return_cov=True)
+    with pytest.raises(ValueError, match="y must have shape"):
+        model.log_predictive_density(X_NEW, Y)
+    with pytest.raises(ValueError, match="theta must have shape"):
+        model.log_marginal_likelihood(np.zeros(2))
+    with pytest.raises(ValueError, match="twice"):
+        GPRegressor(sk.RBF() + sk.WhiteKernel(), Gaussian(0.1)).fit(X, Y)
+
+
+def test_a_fit_that_cannot_fit_into_memory_is_refused_at_once(monkeypatch):
+    import time
+
+    monkeypatch.setattr("mercer.estimators.memory.available_memory", lambda: 2**34)
+    started = time.perf_counter()
+    with pytest.raises(TooLargeError, match=r"200,000 rows.*SparseGPRegressor.*OnlineGPRegressor"):
+        GPRegressor().fit(np.zeros((200_000, 1)), np.zeros(200_000))
+    assert time.perf_counter() - started < 5.0
+
+
+def test_jitter_warns_once_and_is_kept():
+    X = np.repeat(np.linspace(0, 1, 15), 2)[:, None]
+    model = GPRegressor(RBF(), Gaussian(np.zeros(30)), mean="zero", optimizer=None)
+    with pytest.warns(JitterWarning, match="jitter_") as caught:
+        model.fit(X, np.sin(X[:, 0]))
+    assert len(caught) == 1 and model.jitter_ > 0
