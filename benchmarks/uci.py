@@ -130,9 +130,9 @@ def run(options: Options) -> Result:
         predictors[GPYTORCH] = gpytorch
     result = Result(
         "Accuracy on standard splits",
-        f"Mercer with its defaults on all 20 splits; the peers are compared on the first {PEER_SPLITS}: "
-        "constant * RBF with a length scale a column and noise, standardised data, evidence "
-        "maximised by L-BFGS from the same start (GPyTorch by Cholesky in double "
+        "Mercer with its defaults on all 20 splits; the peers are compared on the first "
+        f"{PEER_SPLITS}: constant * RBF with a length scale a column and noise, standardised "
+        "data, evidence maximised by L-BFGS from the same start (GPyTorch by Cholesky in double "
         "precision). Mean and standard error over the splits.",
     )
     shared = 3 if options.quick else PEER_SPLITS
