@@ -24,8 +24,9 @@ _SUM = {**_COMMON, "fastmath": {"contract", "reassoc", "nsz"}}
 
 # Columns are taken in groups so that a group of the second tile's rows stays in the L1/L2 cache.
 _COLUMNS = 32
-# Entries of a row that `weigh` works on at a time: 4 kB, an eighth of an L1 cache.
-_STRIP = 512
+# Entries of a row that `weigh` works on at a time: 3 kB. At 4 kB and more, a page, what is stored
+# and what is loaded next often share the low bits of their addresses, and wait for each other.
+_STRIP = 384
 
 
 @njit(types.boolean(Matrix, Matrix, Matrix, float64), **_MAP)
