@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     kept = not (given.quick or given.no_write)  # the figures of a quick run mean nothing
     flags = "".join(f" --without {peer}" for peer in given.without)
     print(machine(), flush=True)
-    if kept:
+    if kept and not given.names:  # of a run of all: sections kept from before are of their machine
         keep("machine", machine())
     missed = []
     for name in given.names or EXPERIMENTS:

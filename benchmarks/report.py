@@ -14,7 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "RESULTS.md"
 
-_PREFACE = """# Benchmarks
+_PREFACE = """# Results
 
 Made by `make bench`, alone on the machine. Each section names the command that makes
 it, and is rewritten by it; times are the best of several interleaved runs.

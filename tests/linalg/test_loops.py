@@ -66,20 +66,33 @@ def test_weigh_is_the_profile_of_the_distances_times_the_weights(name, d, m):
     rng = np.random.default_rng(m + d)
     A, Bt, Vt = rng.normal(size=(5, d)), rng.normal(size=(d, m)), rng.normal(size=(2, m))
     Bt[:, m // 2 : m // 2 + 1] = A[:1].T  # coincident points
-    k = np.sum((A.T[:, :, None] - Bt[:, None, :]) ** 2, axis=0)
-    flat = k.reshape(-1)
+    s = np.sum((A.T[:, :, None] - Bt[:, None, :]) ** 2, axis=0)
     profile, shape = PROFILES.index(name), 0.7
     extra = (shape,) if name == "rational" else ()
-    getattr(_twins, f"value_{name}")(flat, *extra)
+    k = {
+        "rbf": np.exp(-s / 2),
+        "exponential": np.exp(-np.sqrt(s)),
+        "matern32": (1 + np.sqrt(3 * s)) * np.exp(-np.sqrt(3 * s)),
+        "matern52": (1 + np.sqrt(5 * s) + 5 * s / 3) * np.exp(-np.sqrt(5 * s)),
+        "rational": (1 + s / (2 * shape)) ** -shape,
+    }[name]
     for module in (compiled, _twins):
         out = np.full((5, 2), np.nan)
-        module.weigh(profile, shape, A, Bt, Vt, out)
+        assert not module.weigh(profile, shape, A, Bt, Vt, out, 1e75)
         np.testing.assert_allclose(out, k @ Vt.T, rtol=1e-13, atol=1e-13)
         values = np.linspace(0.0, 9.0, 37)
         expected = values.copy()
         module.value(profile, shape, values)
         getattr(module, f"value_{name}")(expected, *extra)
         np.testing.assert_array_equal(values, expected)
+
+
+def test_weigh_tells_whether_a_point_is_far():
+    A, Bt, Vt, out = np.ones((1, 2)), np.ones((2, 3)), np.ones((1, 3)), np.empty((1, 1))
+    for module in (compiled, _twins):
+        assert not module.weigh(0, 0.0, A, Bt, Vt, out, 1.0)
+        assert module.weigh(0, 0.0, 2 * A, Bt, Vt, out, 1.0)
+        assert module.weigh(0, 0.0, A, -2 * Bt, Vt, out, 1.0)
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (1, 1), (8, 16), (13, 21)])

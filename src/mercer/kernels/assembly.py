@@ -13,16 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mercer.compute import blas_for, map_tiles, row_blocks
-from mercer.kernels.tiles import pair, plain_tile, symmetric_tile, transposed, upper
+from mercer.kernels.tiles import TILE, pair, plain_tile, symmetric_tile, transposed, upper
 from mercer.linalg import mirror_lower
 from mercer.params import Parametrised
 
 __all__ = ["Assembled", "BlockGradient", "KernelGradient"]
 
 Floats = NDArray[np.float64]
-
-# 256 x 256 doubles are 512 kB: a tile and its workspace stay in a core's second-level cache.
-TILE = 256
 
 
 class KernelGradient(NamedTuple):

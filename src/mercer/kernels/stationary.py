@@ -43,7 +43,7 @@ _MOST_COLUMNS = 64
 
 
 class Stationary(Kernel):
-    """Base of the kernels that depend on s alone. Subclasses give a profile, and `_pull`."""
+    """Base of the kernels that depend on s alone. Subclasses give a profile."""
 
     length_scale: float | Floats
 
@@ -60,7 +60,13 @@ class Stationary(Kernel):
 
     def _pull(self, s: Floats, G: Floats) -> tuple[float, float, dict[str, float]]:
         """Overwrite s by W = G k'(s); return sum(G k), sum(W s) and dL/d(other parameters)."""
-        raise NotImplementedError(f"{type(self).__name__} must define _pull(s, G)")
+        found = self._profile()
+        if found is None:
+            raise NotImplementedError(
+                f"{type(self).__name__} must define _profile() or _pull(s, G)"
+            )
+        inner, outer = getattr(loops(), f"pull_{found[0]}")(s, G)
+        return inner, outer, {}
 
     def _bounds_from(self, widths: Floats, variance: float) -> Mapping[str, tuple[Any, Any]]:
         return {"length_scale": length_bounds(widths)}
@@ -106,13 +112,12 @@ class Stationary(Kernel):
         found = self._profile()
         if found is None or A.shape[1] > _MOST_COLUMNS:
             return super()._times(A, B, V)
-        scaled, scaled_t = self._scaled(A, B)
-        if any(np.max(np.abs(points), initial=0.0) > _FAR for points in (scaled, scaled_t)):
-            return super()._times(A, B, V)
+        name, shape = found
         out = np.empty((len(A), V.shape[1]))
         weights = np.array(V.T, order="C")  # a copy: the loops take no read-only array
-        loops().weigh(PROFILES.index(found[0]), found[1], scaled, scaled_t, weights, out)
-        return out
+        arrays = (*self._scaled(A, B), weights, out)
+        too_far = loops().weigh(PROFILES.index(name), shape, *arrays, _FAR)
+        return super()._times(A, B, V) if too_far else out
 
     def _diag(self, A: Floats) -> Floats:
         return np.ones(A.shape[0])
@@ -173,9 +178,6 @@ class RBF(Stationary):
     def _profile(self) -> tuple[str, float]:
         return "rbf", 0.0
 
-    def _pull(self, s: Floats, G: Floats) -> tuple[float, float, dict[str, float]]:
-        return (*loops().pull_rbf(s, G), {})
-
 
 @storable
 class Exponential(Stationary):
@@ -205,9 +207,6 @@ class Exponential(Stationary):
 
     def _profile(self) -> tuple[str, float]:
         return "exponential", 0.0
-
-    def _pull(self, s: Floats, G: Floats) -> tuple[float, float, dict[str, float]]:
-        return (*loops().pull_exponential(s, G), {})
 
 
 @storable
@@ -251,12 +250,8 @@ class Matern(Stationary):
             super()._value(s)
 
     def _pull(self, s: Floats, G: Floats) -> tuple[float, float, dict[str, float]]:
-        if self.nu == 0.5:
-            return (*loops().pull_exponential(s, G), {})
-        if self.nu == 1.5:
-            return (*loops().pull_matern32(s, G), {})
-        if self.nu == 2.5:
-            return (*loops().pull_matern52(s, G), {})
+        if self._profile() is not None:
+            return super()._pull(s, G)
         W = G * matern_slope(s, self.nu)
         inner, outer = contract(G, matern_value(s, self.nu)), contract(W, s)
         s[:] = W

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from mercer.linalg import loops
 
 __all__ = [
+    "TILE",
     "contract",
     "numeric_rows",
     "pair",
@@ -24,9 +25,9 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
-_TILE_SIZE = 256 * 256
+# 256 x 256 doubles are 512 kB: a tile and its workspace stay in a core's second-level cache.
+TILE = 256
 _MOST_KEPT = 8
-
 
 _memory = threading.local()
 
@@ -39,14 +40,14 @@ def scratch(rows: int, columns: int) -> Floats:
     again as soon as no array refers to it any more.
     """
     size = rows * columns
-    if size > _TILE_SIZE:
+    if size > TILE**2:
         return np.empty((rows, columns))
     kept: list[Floats] = _memory.__dict__.setdefault("kept", [])
     for owner in kept:
         # the list, `owner` and the argument refer to it, and nothing else
         if sys.getrefcount(owner) == 3:
             return owner[:size].reshape(rows, columns)
-    owner = np.empty(_TILE_SIZE)
+    owner = np.empty(TILE**2)
     if len(kept) < _MOST_KEPT:
         kept.append(owner)
     return owner[:size].reshape(rows, columns)
@@ -59,8 +60,6 @@ def contract(G: Floats, K: Floats) -> float:
 
 def transposed(A: Floats) -> Floats:
     """Return a tile transposed, as an array of its own: faster than to read it column by column."""
-    if not A.flags.c_contiguous or not A.flags.writeable:
-        return A.T
     out = scratch(A.shape[1], A.shape[0])
     loops().transpose(A, out)
     return out

@@ -29,14 +29,19 @@ _COLUMNS = 32
 _STRIP = 384
 
 
+@njit(types.boolean(Matrix, Matrix, float64), **_MAP)
+def _beyond(A, Bt, far):  # type: ignore[no-untyped-def]
+    count = 0
+    for points in (A, Bt):
+        for x in points.reshape(-1):
+            count += abs(x) > far
+    return count > 0
+
+
 @njit(types.boolean(Matrix, Matrix, Matrix, float64), **_MAP)
 def squared_distances(A, Bt, out, far):  # type: ignore[no-untyped-def]
     n, d = A.shape
     m = Bt.shape[1]
-    beyond = 0
-    for points in (A, Bt):
-        for x in points.reshape(-1):
-            beyond += abs(x) > far
     out[:] = 0.0
     for first in range(0, d, _COLUMNS):
         last = min(first + _COLUMNS, d)
@@ -54,7 +59,7 @@ def squared_distances(A, Bt, out, far):  # type: ignore[no-untyped-def]
                 for j in range(m):
                     t = a - b[j]
                     row[j] += t * t
-    return beyond > 0
+    return _beyond(A, Bt, far)
 
 
 @njit(void(Matrix, Matrix), **_COMMON)
@@ -252,8 +257,8 @@ def value(profile, shape, s):  # type: ignore[no-untyped-def]
         value_rational(s, shape)
 
 
-@njit(void(int64, float64, Matrix, Matrix, Matrix, Matrix), **_SUM)
-def weigh(profile, shape, A, Bt, Vt, out):  # type: ignore[no-untyped-def]
+@njit(types.boolean(int64, float64, Matrix, Matrix, Matrix, Matrix, float64), **_SUM)
+def weigh(profile, shape, A, Bt, Vt, out, far):  # type: ignore[no-untyped-def]
     n, d = A.shape
     m = Bt.shape[1]
     strip = np.empty(_STRIP)
@@ -290,3 +295,4 @@ def weigh(profile, shape, A, Bt, Vt, out):  # type: ignore[no-untyped-def]
                 for j in range(s.size):
                     total += s[j] * v[j]
                 out[i, p] += total
+    return _beyond(A, Bt, far)

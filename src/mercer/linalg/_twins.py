@@ -9,6 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.linalg.loops import PROFILES
+
 Floats = NDArray[np.float64]
 
 
@@ -119,15 +121,19 @@ def pull_rational(s: Floats, G: Floats, alpha: float) -> tuple[float, float, flo
 
 def value(profile: int, shape: float, s: Floats) -> None:
     """Overwrite s by k(s), for a profile by its place in `mercer.linalg.PROFILES`."""
-    if profile == 4:
-        value_rational(s, shape)
-    else:
-        (value_rbf, value_exponential, value_matern32, value_matern52)[profile](s)
+    name = PROFILES[profile]
+    globals()[f"value_{name}"](s, *((shape,) if name == "rational" else ()))
 
 
-def weigh(profile: int, shape: float, A: Floats, Bt: Floats, Vt: Floats, out: Floats) -> None:
-    """Write k(A, B) V into out; Bt and Vt are B and V transposed."""
+def weigh(
+    profile: int, shape: float, A: Floats, Bt: Floats, Vt: Floats, out: Floats, far: float
+) -> bool:
+    """Write k(A, B) V into out; Bt and Vt are B and V transposed.
+
+    Return whether a number in A or B is larger than `far`.
+    """
     s = np.empty((A.shape[0], Bt.shape[1]))
-    squared_distances(A, Bt, s, np.inf)
+    beyond = squared_distances(A, Bt, s, far)
     value(profile, shape, s.reshape(-1))
     out[:] = s @ Vt.T
+    return beyond

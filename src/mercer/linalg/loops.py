@@ -6,11 +6,10 @@ evaluated.
 
 from __future__ import annotations
 
-import warnings
 from functools import cache
 from types import ModuleType
 
-from mercer.errors import FallbackWarning
+from mercer.errors import FallbackWarning, warn
 
 __all__ = ["PROFILES", "loops"]
 
@@ -34,11 +33,10 @@ def loops() -> ModuleType:
             if isinstance(error, ImportError)
             else "Set NUMBA_CACHE_DIR to a folder that can be written to"
         )
-        warnings.warn(
+        warn(
             f"the compiled loops cannot be used ({error}); NumPy runs instead, several times "
             f"slower. {cure}.",
             FallbackWarning,
-            stacklevel=2,
         )
         from mercer.linalg import _twins
 

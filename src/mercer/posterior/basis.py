@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mercer.compute import blas_for
-from mercer.errors import JitterWarning
+from mercer.errors import JitterWarning, warn
 from mercer.kernels import Kernel
 from mercer.linalg import cholesky, inverse_lower, mirror_lower
 from mercer.means import Mean
@@ -67,12 +66,11 @@ class Basis:
         with blas_for(self.n_points):
             factor = cholesky(np.asfortranarray(self.kernel(self.points)))
             if factor.jitter > 0:
-                warnings.warn(
+                warn(
                     f"{factor.jitter:.3g} was added to the diagonal of the basis points' Gram "
                     "matrix to invert it for Q: some points are redundant, they repeat or lie "
                     "closer together than the kernel tells apart; `prune` removes such points",
                     JitterWarning,
-                    stacklevel=3,
                 )
             return mirror_lower(inverse_lower(factor.L))
 

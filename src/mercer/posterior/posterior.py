@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mercer.compute import blas_for, row_blocks
 from mercer.kernels import Kernel
+from mercer.kernels.tiles import TILE
 from mercer.means import Mean, Zero
 from mercer.posterior.basis import Basis
 from mercer.posterior.bilinear import Bilinear, Factors
@@ -24,7 +25,6 @@ Floats = NDArray[np.float64]
 # Bytes of phi in one block of rows. A block is copied at most three times, which keeps the memory
 # beside the result under 64 MB.
 _BLOCK_BYTES = 16 * 2**20
-_TILE = 256
 
 
 @storable
@@ -140,12 +140,7 @@ class Posterior(Bilinear, Predictive):
 
     def var(self, X: Any) -> Floats:
         """Return the variance at the rows of X, shape (n, P); never negative."""
-        X = self.kernel.inputs(X)
-        out = np.empty((len(X), self.n_outputs))
-        for rows in self._blocks(len(X), _BLOCK_BYTES):
-            Phi = self.basis.phi(X[rows])
-            out[rows] = self.var_from(Phi, self._prior_var(X[rows]), overwrite=True)
-        return out
+        return self.mean_and_var(X)[1]
 
     def mean_and_var(self, X: Any) -> tuple[Floats, Floats]:
         """Return `mean(X)` and `var(X)`, with the basis evaluated once."""
@@ -199,7 +194,7 @@ class Posterior(Bilinear, Predictive):
     def _blocks(self, n: int, limit: int) -> list[slice]:
         widest = max(len(self.alpha), self._A.n_rows, self._B.n_rows, self.n_outputs, 1)
         size = max(1, limit // (8 * widest))
-        return row_blocks(n, size if size < _TILE else size - size % _TILE)
+        return row_blocks(n, size if size < TILE else size - size % TILE)
 
     # --- changing, saving, describing ---------------------------------------------------------
 
