@@ -97,7 +97,7 @@ def test_a_section_is_rewritten_and_others_are_left(benchmarks, tmp_path):
     report.keep("two", "## Two\n\n\\1 stays as it is\n", path)
     report.keep("one", "## One\n\nnew\n", path)
     text = path.read_text()
-    assert text.startswith("# Benchmarks")
+    assert text.startswith("# Results")
     assert "old" not in text
     assert text.count("## One") == text.count("## Two") == 1
     assert text.index("## One") < text.index("new") < text.index("## Two") < text.index("\\1 stays")
@@ -136,7 +136,7 @@ def test_bad_arguments_are_refused(benchmarks, arguments, capsys):
 
 @pytest.mark.parametrize(
     ("flags", "kept"),
-    [([], ["machine", "fit"]), (["--no-write"], []), (["--quick"], [])],
+    [([], ["fit"]), (["--no-write"], []), (["--quick"], [])],
 )
 def test_results_are_kept_unless_they_are_not_to_be(benchmarks, flags, kept, monkeypatch, capsys):
     entry, report = benchmarks("benchmarks.__main__"), benchmarks("benchmarks.report")
