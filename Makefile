@@ -12,10 +12,11 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 INSTALLED := $(VENV)/.mercer-dev
 INSTALLED_BENCH := $(VENV)/.mercer-bench
+INSTALLED_DOCS := $(VENV)/.mercer-docs
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test slow paper lint types imports check bench clean
+.PHONY: help demo test slow paper lint types imports check bench docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,8 +48,12 @@ check: test lint types imports ## everything a change must pass
 bench: $(INSTALLED_BENCH) ## run the benchmarks, alone on the machine, into benchmarks/RESULTS.md
 	$(BIN)/python -m benchmarks $(ARGS)
 
+docs: $(INSTALLED_DOCS) ## build the documentation; open build/docs/index.html
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/docs $(ARGS)
+	@echo "open build/docs/index.html"
+
 clean: ## remove the environment, caches and outputs
-	rm -rf .venv build dist demo-output .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf .venv build dist demo-output docs/api docs/auto_examples .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache
 	find src tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 # An environment that is already there is kept, whatever made it.
@@ -67,4 +72,9 @@ $(INSTALLED): pyproject.toml | $(BIN)/python
 $(INSTALLED_BENCH): pyproject.toml | $(INSTALLED)
 	@echo "installing the benchmarks' peers into $(VENV) (once)"
 	@$(PIP) -e '.[bench]'
+	@touch $@
+
+$(INSTALLED_DOCS): pyproject.toml | $(INSTALLED)
+	@echo "installing what builds the documentation into $(VENV) (once)"
+	@$(PIP) -e '.[docs,plot,cli]'
 	@touch $@

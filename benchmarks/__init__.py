@@ -12,5 +12,6 @@ EXPERIMENTS = (
     "memory",
     "predict",
     "fit",
+    "compat",
     "uci",
 )

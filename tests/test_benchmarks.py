@@ -14,7 +14,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 ROOT = Path(__file__).resolve().parents[1]
-NAMES = ("import_time", "kernel_matrix", "evidence", "memory", "predict", "fit", "uci")
+NAMES = ("import_time", "kernel_matrix", "evidence", "memory", "predict", "fit", "compat", "uci")
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def test_all_are_listed(benchmarks):
 
 # GPyTorch would bring threads of its own into this process, and its peers warn.
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", ["kernel_matrix", "evidence", "predict", "fit", "uci"])
+@pytest.mark.parametrize("name", ["kernel_matrix", "evidence", "predict", "fit", "compat", "uci"])
 def test_quick(benchmarks, name, capsys):
     main = benchmarks("benchmarks.__main__").main
     with threadpool_limits(1):  # tiny sizes are no work for threads, least of all on a busy machine

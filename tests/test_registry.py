@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as hnp
 
 from mercer.errors import StorageError
 from mercer.params import LogNormal, Parameter
-from mercer.registry import decode, encode, from_json, storable, to_json
+from mercer.registry import Encoded, decode, encode, from_json, storable, to_json
 
 
 @storable
@@ -130,6 +130,7 @@ def test_special_floats_in_arrays():
 
 def test_arrays_stay_out_of_the_tree_unless_inline():
     encoded = encode({"a": np.arange(3), "b": [np.zeros(2)]})
+    assert isinstance(encoded, Encoded)
     assert sorted(encoded.arrays) == ["array0", "array1"]
     assert "0" not in json.dumps(encoded.tree).replace("array0", "")
     assert encode(np.arange(3), inline=True).arrays == {}

@@ -1,8 +1,50 @@
 """Mercer: Bayesian kernel machines behind scikit-learn estimators."""
 
-from mercer.estimators import GPRegressor
-from mercer.posterior import Posterior, load, save
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mercer.estimators import GPRegressor
+    from mercer.posterior import Posterior, load, save
+    from mercer.versions import show_versions
 
 __version__ = "0.1.0.dev0"
 
-__all__ = ["GPRegressor", "Posterior", "__version__", "load", "save"]
+__all__ = ["GPRegressor", "Posterior", "__version__", "load", "save", "show_versions"]
+
+_HOMES = {
+    "GPRegressor": "mercer.estimators",
+    "Posterior": "mercer.posterior",
+    "load": "mercer.posterior",
+    "save": "mercer.posterior",
+    "show_versions": "mercer.versions",
+}
+_PACKAGES = (
+    "compat",
+    "compute",
+    "datasets",
+    "errors",
+    "kernels",
+    "likelihoods",
+    "means",
+    "metrics",
+    "params",
+    "plotting",
+    "posterior",
+    "testing",
+)
+
+
+def __getattr__(name: str) -> Any:
+    # On first use: the command line answers --help before scikit-learn is loaded.
+    if name in _PACKAGES:
+        return import_module(f"mercer.{name}")
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import_module("mercer.estimators")  # `load` builds the classes that are known by then
+    value = globals()[name] = getattr(import_module(_HOMES[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_PACKAGES})

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any, TypeVar, overload
 
 import numpy as np
@@ -25,6 +26,8 @@ Objects = Mapping[str, Callable[..., Any]]
 
 _CLASSES: dict[str, type[Any]] = {}
 _NAMES: dict[type[Any], str] = {}
+# Classes of packages that nothing else imports: where they are found when a file names them.
+_ELSEWHERE = {"TableColumn": "mercer.cli.columns", "TableModel": "mercer.cli.model"}
 
 # What stands beside each tag in a tree; anything else is damage.
 _KEYS = {
@@ -261,6 +264,8 @@ class _Reader:
 
     def _read_class(self, tree: dict[str, Any]) -> Any:
         name = tree["$class"]
+        if isinstance(name, str) and name not in _CLASSES and name in _ELSEWHERE:
+            import_module(_ELSEWHERE[name])
         if not isinstance(name, str) or name not in _CLASSES:
             raise StorageError(
                 f"the class {_brief(name)} is not known here: import the package that defines "

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from mercer.compute import blas_for, map_tiles, thread_count, threads
+from mercer.compute import blas_for, map_tiles, run_together, thread_count, threads
 from mercer.kernels import RBF, Linear
 
 
@@ -215,3 +215,18 @@ def test_a_failing_tile_stops_the_others():
     with pytest.raises(RuntimeError, match="tile 3"):
         map_tiles(function, range(200))
     assert len(done) < 50
+
+
+def test_jobs_that_run_together_have_one_core_each():
+    def job(i):
+        inside = map_tiles(lambda tile: threading.get_ident(), list(range(8)))
+        return i, thread_count(), set(inside) == {threading.get_ident()}
+
+    before = thread_count()
+    results = run_together([lambda i=i: job(i) for i in range(5)], 2)
+    assert [r[0] for r in results] == list(range(5))
+    assert all(alone for _, _, alone in results)  # tiles stay in the job's own thread
+    assert thread_count() == before
+    with pytest.raises(ZeroDivisionError):
+        run_together([lambda: 1 / 0, lambda: 1], 2)
+    assert thread_count() == before

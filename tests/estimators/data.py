@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 
 from mercer import GPRegressor
@@ -22,3 +24,9 @@ X_NEW = np.random.default_rng(9).normal(size=(7, 3))
 def fixed(kernel=None, noise=0.2, **kwargs):
     kernel = 1.7 * RBF([1.0, 2.0, 0.7]) if kernel is None else kernel
     return GPRegressor(kernel, Gaussian(noise), mean="zero", optimizer=None, **kwargs)
+
+
+def quiet_fit(model, X, y, **kwargs):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return model.fit(X, y, **kwargs)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.gaussian_process import kernels as sk
+from sklearn.model_selection import GridSearchCV
 
-from mercer import GPRegressor
+from mercer import GPRegressor, load, means, save
 from mercer.errors import (
     JitterWarning,
     TooLargeError,
 )
-from mercer.kernels import RBF
+from mercer.kernels import RBF, Callable
 from mercer.likelihoods import Gaussian
 
 from .data import X_NEW, X, Y, fixed
@@ -27,9 +29,15 @@ from .data import X_NEW, X, Y, fixed
         ({"n_restarts": -1}, "n_restarts must be a whole number from 0"),
         ({"max_iter": 0}, "max_iter must be a whole number from 1"),
         ({"n_restarts": True}, "n_restarts must be a whole number"),
-        ({"n_jobs": "x"}, "n_jobs must be a whole number"),
+        ({"n_restarts": False}, "n_restarts must be a whole number"),
+        ({"max_iter": np.True_}, "max_iter must be a whole number"),
+        ({"n_jobs": "x"}, "n_jobs must be a whole number other than 0"),
+        ({"n_jobs": 0}, "n_jobs must be a whole number other than 0"),
+        ({"n_jobs": True}, "n_jobs must be a whole number other than 0"),
         ({"verbose": "x"}, "verbose must be a whole number"),
-        ({"normalize_y": "no"}, "normalize_y must be one of"),
+        ({"verbose": -1}, "verbose must be a whole number from 0"),
+        ({"normalize_y": "no"}, "normalize_y must be True or False"),
+        ({"warm_start": 1}, "warm_start must be True or False"),
         ({"random_state": "x"}, "random_state must be a whole number"),
         ({"kernel": "rbf"}, "kernel must be None"),
         ({"kernel": abs}, r"Callable\(f\)"),
@@ -43,6 +51,33 @@ from .data import X_NEW, X, Y, fixed
 def test_bad_options(options, text):
     with pytest.raises(ValueError, match=text):
         GPRegressor(**options).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"normalize_y": np.True_, "warm_start": np.False_},
+        {"verbose": False},
+        {"n_restarts": np.int64(1), "n_jobs": -2},
+        {"n_restarts": 1, "n_jobs": np.int64(2)},
+    ],
+)
+def test_options_in_other_dress(options, tmp_path):
+    model = GPRegressor(RBF(), max_iter=20, **options).fit(X, Y)
+    save(model, tmp_path / "model")
+    np.testing.assert_array_equal(load(tmp_path / "model").predict(X), model.predict(X))
+
+
+def test_flags_can_be_searched_over():
+    grid = {"normalize_y": np.array([True, False])}
+    search = GridSearchCV(fixed(), grid, cv=2, error_score="raise").fit(X, Y)
+    assert isinstance(search.best_params_["normalize_y"], np.bool_)
+
+
+def test_checking_options_draws_nothing():
+    state = np.random.RandomState(0)
+    GPRegressor(random_state=state).predict(X_NEW)
+    assert state.randint(2**31) == np.random.RandomState(0).randint(2**31)
 
 
 @pytest.mark.parametrize(
@@ -86,6 +121,43 @@ def test_bad_weights_and_calls():
         GPRegressor(sk.RBF() + sk.WhiteKernel(), Gaussian(0.1)).fit(X, Y)
 
 
+FAILURES = {
+    "weights": (X[:, :2], np.column_stack([Y, Y]), {}, -np.ones(40)),
+    "lengths": (X[:, :2], Y[:39], {}, None),
+    "columns": (X[:, :2], Y, {}, None),
+    "noise": (X, np.column_stack([Y, Y]), {"likelihood": Gaussian(np.ones(7))}, None),
+    "matrix": (
+        np.zeros((40, 3)),
+        np.column_stack([Y, Y]),
+        {"kernel": Callable(lambda a, b: -1.0)},
+        None,
+    ),
+    "after the search": (
+        np.column_stack([X, X]),
+        np.column_stack([Y, Y]),
+        {"kernel": None, "optimizer": None, "mean": means.Linear(estimate="integrate")},
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", FAILURES)
+def test_a_failed_fit_leaves_the_model_as_it_was(case):
+    inputs, targets, options, weights = FAILURES[case]
+    model = fixed().fit(X, Y)
+    model.set_params(**options)
+    before, predicted = dict(vars(model)), model.predict(X_NEW, return_std=True)
+    with pytest.raises(ValueError):
+        model.fit(inputs, targets, weights)
+    assert vars(model).keys() == before.keys()
+    assert all(vars(model)[name] is value for name, value in before.items())
+    np.testing.assert_array_equal(model.predict(X_NEW, return_std=True), predicted)
+    fresh = clone(model)
+    with pytest.raises(ValueError):
+        fresh.fit(inputs, targets, weights)
+    assert vars(fresh).keys() == fresh.get_params(deep=False).keys()
+
+
 def test_a_fit_that_cannot_fit_into_memory_is_refused_at_once(monkeypatch):
     import time
 
@@ -102,3 +174,12 @@ def test_jitter_warns_once_and_is_kept():
     with pytest.warns(JitterWarning, match="jitter_") as caught:
         model.fit(X, np.sin(X[:, 0]))
     assert len(caught) == 1 and model.jitter_ > 0
+
+
+@pytest.mark.parametrize("unit", [1e-165, 1e160])
+@pytest.mark.parametrize("normalize", [False, True])
+def test_targets_whose_variances_are_no_doubles(unit, normalize):
+    with pytest.raises(ValueError, match="in other units"):
+        GPRegressor(normalize_y=normalize).fit(X, unit * Y)
+    with pytest.raises(ValueError, match="in other units"):
+        GPRegressor().fit(X, np.full(len(X), unit))

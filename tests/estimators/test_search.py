@@ -32,7 +32,7 @@ def test_interrupted_fit_keeps_the_best_so_far(monkeypatch):
 
     def interrupted(self, theta):
         calls.append(theta)
-        if len(calls) == 7:  # three to choose the start, then the fourth of the search
+        if len(calls) == 4:
             raise KeyboardInterrupt
         return plain(self, theta)
 
@@ -75,11 +75,8 @@ def test_callable_optimizer_and_restarts():
 
     model = GPRegressor(RBF(2.0), Gaussian(0.3), optimizer=stay).fit(X, Y)
     assert model.kernel_.length_scale == pytest.approx(2.0)
-    best = GPRegressor(n_restarts=2, random_state=0).fit(X, Y)
-    assert (
-        best.log_marginal_likelihood_value_
-        >= GPRegressor().fit(X, Y).log_marginal_likelihood_value_ - 0.5
-    )
+    one, best = GPRegressor().fit(X, Y), GPRegressor(n_restarts=2, random_state=0).fit(X, Y)
+    assert best.history_["value"].max() >= one.history_["value"].max() - 1e-6
 
 
 def test_periodic_signal_is_extrapolated():
@@ -120,15 +117,15 @@ def test_leave_one_out_prints_short():
 @pytest.mark.parametrize("seed", range(4))
 def test_restarts_find_a_period_far_from_the_start(seed):
     """A kernel of the user's begins where it says; the random starts look for other periods."""
-    t, ahead = np.linspace(0, 50, 120)[:, None], np.linspace(60, 80, 50)[:, None]
-    model = GPRegressor(1.0 * Periodic(), n_restarts=5, random_state=seed)
-    with pytest.warns(BoundWarning):  # there is no noise
-        model.fit(t, np.sin(2 * np.pi * t[:, 0] / 7))
+    rng = np.random.default_rng(1)
+    t, ahead = rng.uniform(0, 50, size=(120, 1)), np.linspace(60, 80, 50)[:, None]
+    y = np.exp(np.sin(2 * np.pi * t[:, 0] / 7)) + 0.05 * rng.normal(size=120)
+    model = GPRegressor(1.0 * Periodic(), n_restarts=5, random_state=seed).fit(t, y)
     # the period, or a multiple, which is one too
     cycles = model.kernel_.kernel.periodicity / 7.0
-    assert cycles == pytest.approx(max(1, round(cycles)), rel=1e-3)
-    expected = np.sin(2 * np.pi * ahead[:, 0] / 7)
-    np.testing.assert_allclose(model.predict(ahead), expected, atol=1e-2)
+    assert cycles == pytest.approx(max(1, round(cycles)), rel=2e-3)
+    expected = np.exp(np.sin(2 * np.pi * ahead[:, 0] / 7))
+    np.testing.assert_allclose(model.predict(ahead), expected, atol=0.15)
 
 
 def test_a_search_goes_on_with_jitter_where_none_would_end_it():

@@ -9,6 +9,7 @@ import pytest
 
 from mercer import GPRegressor, means
 from mercer.errors import UndeterminedWarning
+from mercer.evidence import Data, undetermined
 from mercer.kernels import RBF
 from mercer.likelihoods import Gaussian
 from mercer.params import Parameter
@@ -28,6 +29,27 @@ CASES = {
         "the targets are constant",
     ),
     "all zero": (LINE, np.zeros(9), {"mean": "zero"}, "the targets equal the given mean"),
+    "a line": (LINE, 3 * LINE[:, 0] + 1, {"mean": "linear"}, "mean explains the targets without"),
+    "a line, integrated": (
+        LINE,
+        3 * LINE[:, 0] + 1,
+        {"mean": means.Linear(estimate="integrate")},
+        "mean explains the targets without",
+    ),
+    "lines": (LINE, LINE * [3.0, -1e6], {"mean": "linear"}, "mean explains the targets without"),
+    "a line far away": (
+        1e9 + LINE,
+        (1e9 + LINE[:, 0]) - 1e9,
+        {"mean": "linear"},
+        "mean explains the targets without",
+    ),
+    "constant, linear": (LINE, np.full(9, 3.0), {"mean": "linear"}, "the targets are constant"),
+    "more coefficients": (
+        np.random.default_rng(0).normal(size=(5, 8)),
+        np.arange(5.0),
+        {"mean": "linear"},
+        r"no more rows \(5\) than coefficients of the mean \(9\)",
+    ),
     "as many coefficients": (LINE[:2], [1.0, 2.0], {"mean": "linear"}, r"no more rows \(2\)"),
 }
 
@@ -71,6 +93,29 @@ def test_what_is_given_and_held_needs_no_warning():
         warnings.simplefilter("error")
         GPRegressor(kernel, Gaussian(Parameter(0.1, fixed=True))).fit(LINE, np.ones(9))
         GPRegressor(2.0 * RBF(), Gaussian(0.1), optimizer=None).fit(LINE, np.ones(9))
+
+
+def test_the_warning_says_how_to_silence_it():
+    text = r"optimizer=None or Parameter\(\.\.\., fixed=True\)"
+    with pytest.warns(UndeterminedWarning, match=text):
+        GPRegressor(2.0 * RBF(), Gaussian(0.1)).fit(LINE, np.ones(9))
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "mean"),
+    [
+        (LINE, 3 * LINE[:, 0] + 1 + 1e-9 * np.cos(50 * LINE[:, 0]), "linear"),
+        (LINE, LINE[:, 0], "constant"),
+        (LINE, np.column_stack([np.ones(9), LINE[:, 0] ** 2]), "linear"),
+        (np.ones((2, 3)), [1.0, 2.0], "linear"),  # fewer than coefficients, but no fit
+        (LINE[:1], [1.0], "zero"),
+    ],
+    ids=["nearly a line", "a line", "one output of two", "repeated rows", "one row"],
+)
+def test_what_the_mean_leaves_over_is_searched(X, y, mean):
+    Y = np.asarray(y).reshape(len(X), -1)
+    rows = Data(X, Y, None, np.ones(Y.shape[1]))
+    assert undetermined(rows, means.from_spec(mean)) is None
 
 
 def test_a_constant_away_from_a_given_mean_is_fitted():

@@ -9,8 +9,10 @@ import pytest
 
 from mercer import means
 from mercer.errors import CalibrationWarning
-from mercer.evidence import Data, Objective, residual_squares, warn_if_miscalibrated
-from mercer.inference.exact import leave_one_out, solve
+from mercer.evidence import Data, Objective, warn_if_miscalibrated
+from mercer.evidence.calibration import mismatch, residual_squares
+from mercer.inference import leave_one_out
+from mercer.inference.exact import solve
 from mercer.kernels import RBF
 from mercer.likelihoods import Gaussian
 
@@ -24,8 +26,8 @@ def test_agrees_with_leave_one_out(mean, weighted):
     objective = Objective(RBF(), Gaussian(0.3), mean, Data(X, Y, weights, np.ones(3)))
     problem = objective.problem(objective.kernel, objective.likelihood)
     squares, rows = residual_squares(problem, solve(problem), weights)
-    left = leave_one_out(problem, weights)
-    expected = (problem.Y - left.mean) ** 2 / left.variance[:, None]
+    _, left = leave_one_out(problem, weights)
+    expected = left.residual**2 / left.variance[:, None]
     assert rows == 30
     np.testing.assert_allclose(squares, np.average(expected, axis=0, weights=weights), rtol=1e-10)
 
@@ -52,17 +54,26 @@ def test_rows_that_cannot_be_left_out_are_passed_over():
 
 
 def test_what_is_said():
-    def said(squares, rows):
-        with pytest.warns(CalibrationWarning) as caught:
-            warn_if_miscalibrated(np.array(squares), rows)
-        return str(caught[0].message)
+    many = mismatch(np.array([9.0] * 8 + [0.1]), 500)
+    assert mismatch(np.array([3.0, 1.0]), 500) == "over-confident: output 0 (3)"
+    found = mismatch(np.array([1.0, 0.3, 0.0]), 500)
+    assert found == "under-confident: output 1 (0.3), output 2 (0)"
+    assert many.endswith("output 4 (9), 3 more; under-confident: output 8 (0.1)")
+    for squares, rows in (([1.9, 1.0], 500), ([3.0, 3.0], 500), ([1.0, 1.0], 0)):
+        assert mismatch(np.array(squares), rows) == ""
+    assert mismatch(np.array([3.0, 1.0]), 10) == ""  # chance
 
-    assert "over-confident: output 0 (3)." in said([3.0, 1.0], 500)
-    assert "under-confident: output 1 (0.3), output 2 (0)." in said([1.0, 0.3, 0.0], 500)
-    assert "output 4 (9), 3 more; under-confident: output 8 (0.1)." in said([9.0] * 8 + [0.1], 500)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        warn_if_miscalibrated(np.array([1.9, 1.0]), 500)
-        warn_if_miscalibrated(np.array([3.0, 3.0]), 500)
-        warn_if_miscalibrated(np.array([3.0, 1.0]), 10)  # chance
-        warn_if_miscalibrated(np.array([1.0, 1.0]), 0)
+
+@pytest.mark.parametrize("noise", [1.0, 0.1])
+def test_only_outputs_that_differ_are_warned_of(noise):
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(200, 1)), rng.normal(size=(200, 2)) * [1.0, noise]
+    objective = Objective(RBF(), Gaussian(1.0), means.Zero(), Data(X, Y, None, np.ones(2)))
+    problem = objective.problem(objective.kernel, objective.likelihood)
+    if noise == 1.0:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            warn_if_miscalibrated(problem, solve(problem))
+        return
+    with pytest.warns(CalibrationWarning, match=r"under-confident: output 1 .*for y in Y\.T\]"):
+        warn_if_miscalibrated(problem, solve(problem))

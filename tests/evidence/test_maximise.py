@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from mercer import means
-from mercer.errors import BoundWarning
-from mercer.evidence import Data, Objective, hessian, maximise, standard_errors, warn_at_bounds
+from mercer.errors import BoundWarning, NotPositiveDefiniteError
+from mercer.evidence import Data, Objective, hessian, maximise, standard_errors
+from mercer.evidence.diagnostics import warn_at_bounds
 from mercer.kernels import RBF
 from mercer.likelihoods import Gaussian
 from mercer.params import LogNormal, Parameter
@@ -32,8 +33,12 @@ class Quadratic:
     def draw_theta(self, rng):
         return rng.uniform(-5, 5, self.theta.size)
 
-    def period_intervals(self):
-        return {}
+    def value(self, theta):
+        step = theta - self.centre
+        return -0.5 * step @ self.M @ step
+
+    def start_intervals(self):
+        return np.full((self.theta.size, 2), np.nan)
 
     def hold_jitter(self, jitter):
         self.jitter = jitter
@@ -113,6 +118,28 @@ def test_interrupting_parallel_starts_keeps_the_best_so_far():
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+def test_parallel_starts_that_were_all_stopped_at_once_are_an_interruption():
+    class Stopped(Quadratic):
+        def __call__(self, theta):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        maximise(Stopped([1.0], np.eye(1)), n_restarts=1, n_jobs=2)
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_where_no_start_has_a_value_the_reason_comes_out(n_jobs):
+    class Nowhere(Quadratic):
+        def __call__(self, theta):
+            raise NotPositiveDefiniteError("for a reason")
+
+        def value(self, theta):
+            return -np.inf
+
+    with pytest.raises(NotPositiveDefiniteError, match="for a reason"):
+        maximise(Nowhere([1.0], np.eye(1)), n_restarts=2, n_jobs=n_jobs)
+
+
 def test_starts_are_drawn_around_the_value():
     kernel = RBF(Parameter(1.0, prior=LogNormal(20.0, 0.01)))
     objective = Objective(kernel, Gaussian(0.1), means.Zero(), small())
@@ -169,6 +196,22 @@ def test_hessian_and_standard_errors():
 def test_flat_directions_have_infinite_standard_errors():
     errors = standard_errors(np.diag([-4.0, 0.0]))
     assert errors[0] == pytest.approx(0.5) and errors[1] == np.inf
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("likelihood.noise", "free of noise"),
+        ("kernel.Sum.RBF1.length_scale[0]", "neighbours look unrelated"),
+        ("kernel.variance", "this term of the kernel explains nothing"),
+        ("kernel.noisemaker.offset", "widen its bounds"),
+    ],
+)
+def test_advice_goes_by_the_parameters_own_name(name, advice):
+    objective = Quadratic([-99.0], np.eye(1))
+    objective.parameter_names = [name]
+    with pytest.warns(BoundWarning, match=advice):
+        warn_at_bounds(objective, np.array([-10.0]))
 
 
 def test_warning_names_the_parameter_at_its_bound():

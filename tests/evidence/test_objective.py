@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from mercer import means
-from mercer.errors import NotPositiveDefiniteError
-from mercer.evidence import Data, Objective, maximise
+from mercer.errors import ConvergenceWarning, NotPositiveDefiniteError
+from mercer.evidence import Data, Objective, maximise, warn_of_search
+from mercer.evidence.defaults import deviation
 from mercer.kernels import RBF, Linear, Matern, Periodic
 from mercer.likelihoods import Gaussian
 from mercer.params import LogNormal, Parameter
@@ -55,6 +56,17 @@ def test_gradient(mean, criterion, weighted, outputs):
     _, gradient = objective(objective.theta)
     expected = differences(lambda t: objective(t)[0], objective.theta)
     np.testing.assert_allclose(gradient, expected, rtol=2e-6, atol=2e-6)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("criterion", ["evidence", "loo"])
+@pytest.mark.parametrize("mean", MEANS)
+def test_the_value_alone_is_the_same(mean, criterion, weighted):
+    kernel = 1.3 * RBF(Parameter([0.8, 1.4], prior=LogNormal(0.1, 0.7)))
+    parts = (kernel, Gaussian(0.2), MEANS[mean], data(2, weighted), criterion)
+    alone, both = Objective(*parts), Objective(*parts)
+    assert alone.value(alone.theta) == pytest.approx(both(both.theta)[0], rel=1e-12)
+    assert alone.jitter == both.jitter == 0.0
 
 
 def test_gradient_of_a_composed_kernel():
@@ -199,6 +211,14 @@ def test_a_failed_factorisation_is_a_finite_penalty_with_its_gradient(monkeypatc
     assert gradient @ (objective.theta - there) > 0
 
 
+def test_where_there_is_no_value_it_is_minus_infinity_and_not_begun_at(monkeypatch):
+    objective = on_the_edge()
+    start = objective.value(objective.theta)
+    assert objective.value(np.log([1.0])) == -np.inf and not objective.failed
+    objective.begin_at_best([RBF(1.0), RBF(0.2)])
+    assert objective.kernel == RBF(0.2) and objective.value(objective.theta) == start
+
+
 def test_failure_at_the_start_is_raised(monkeypatch):
     def fail(*_):
         raise NotPositiveDefiniteError("no")
@@ -212,3 +232,33 @@ def test_failure_at_the_start_is_raised(monkeypatch):
 def test_unknown_criterion():
     with pytest.raises(ValueError, match=r"'evidence'.*'loo'.*'aic'"):
         Objective(RBF(), Gaussian(0.2), means.Zero(), data(), "aic")
+
+
+def test_the_best_start_is_not_given_the_jitter_that_another_needs():
+    X = np.linspace(0.0, 1.0, 40)[:, None]
+    Y = np.random.default_rng(0).normal(size=(40, 1))
+    starts = [RBF(100.0), RBF(0.01)]
+    objective = Objective(
+        starts[0], Gaussian(np.zeros(40)), means.Zero(), Data(X, Y, None, np.ones(1))
+    )
+    objective.begin_at_best(starts)
+    assert objective.kernel == starts[1] and objective.jitter is None
+    objective(objective.theta)
+    assert objective.jitter == 0.0
+
+
+def test_deviations_of_any_size():
+    values = np.array([[1.0, 1e9], [2.0, 1e9 + 3.0], [4.0, 1e9 + 1.0]])
+    for unit in (1e-290, 1e-170, 1.0, 1e160, 1e290):
+        np.testing.assert_allclose(deviation(unit * values), unit * values.std(axis=0), rtol=1e-7)
+    np.testing.assert_allclose(
+        deviation(values, np.array([2.0, 1.0, 0.0])), np.std(values[[0, 0, 1]], axis=0), rtol=1e-12
+    )
+    np.testing.assert_array_equal(deviation(np.full((3, 1), 1e300)), 0.0)
+
+
+def test_warnings_of_a_search_that_stopped():
+    objective = Objective(RBF([1.0, 1.0]), Gaussian(0.1), means.Zero(), data())
+    optimum = maximise(objective, max_iter=1)
+    with pytest.warns(ConvergenceWarning, match="stopped early"):
+        warn_of_search(objective, optimum)

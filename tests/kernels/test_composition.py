@@ -135,7 +135,7 @@ def test_on_takes_columns(case):
 
 
 def test_on_refuses_columns_that_are_none():
-    for columns in ([], [0, 0], [-1], [0.5], "a", [[0]], None):
+    for columns in ([], [0, 0], [-1], [0.5], ["a", 1], [[0]], None):
         with pytest.raises(ValueError, match="columns must"):
             RBF().on(columns)
     with pytest.raises(ValueError, match="uses column 3, the inputs have 3"):

@@ -123,13 +123,14 @@ def exact_arcsine(x, y, scale):
 
 @pytest.mark.parametrize("far", [1.0, 1e4, 1e8])
 @pytest.mark.parametrize("d", [1, 2, 3])
-@pytest.mark.parametrize("place", ["around a point", "on a ray", "everywhere"])
+@pytest.mark.parametrize("place", ["around a point", "on a ray", "everywhere", "near and far"])
 def test_arcsine_far_from_0(far, d, place):
     rng = np.random.default_rng(d)
     X = {
         "around a point": far + rng.normal(size=(40, d)),
-        "on a ray": far * rng.uniform(0.1, 1.0, (40, 1)) * np.ones(d),
+        "on a ray": far * rng.uniform(0.1, 1.0, (40, 1)) * [1.0, 0.3, 0.7][:d],
         "everywhere": far * rng.normal(size=(40, d)),
+        "near and far": far ** rng.uniform(0.0, 1.0, (40, 1)) * rng.normal(size=(40, d)),
     }[place]
     X[0] = 0.0
     k = ArcSine(0.7)
@@ -138,6 +139,48 @@ def test_arcsine_far_from_0(far, d, place):
     np.testing.assert_allclose(K, exact, rtol=1e-13, atol=1e-14)
     assert np.linalg.eigvalsh(K)[0] > -1e-13
     np.testing.assert_allclose(k.diag(X), np.diagonal(K), rtol=1e-14)
+
+
+DIRECTIONS = np.array([[3.0, 1.0], [1.0, 2.0], [-1.0, 4.0], [3.0, -2.0]])
+
+
+@pytest.mark.parametrize("far", [1e60, 1e78, 1e155, 1e300])
+@pytest.mark.parametrize("scale", [None, 1e-10, 1e10, [2.0, 2.0]])
+@pytest.mark.filterwarnings("error")
+def test_arcsine_of_directions(far, scale):
+    # Far out k is 1 - 2/pi times the angle between rows, whose derivative is across a row.
+    x, y = DIRECTIONS.T
+    angles = np.arctan2(y, x)
+    between = angles[:, None] - angles
+    X, k = far * DIRECTIONS, ArcSine(0.7, scale)
+    np.testing.assert_allclose(k(X), 1.0 - 2.0 / np.pi * np.abs(between), rtol=0, atol=1e-15)
+    np.testing.assert_allclose(k.diag(X), 1.0, rtol=1e-15)
+    ordinary = DIRECTIONS * (0.1 if scale is None else 0.1 * np.min(scale))
+    np.testing.assert_allclose(k(np.vstack([X, ordinary]))[4:, 4:], k(ordinary), rtol=1e-14)
+
+    pulled = k.pullback(X, X, np.ones((4, 4)))
+    across = np.stack([-y, x], axis=1) / (x**2 + y**2)[:, None]
+    slopes = -2.0 / np.pi * np.sign(between).sum(axis=1)[:, None] * across
+    np.testing.assert_allclose(pulled.X * far, slopes, rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(pulled.Z * far, slopes, rtol=1e-12, atol=1e-15)
+    # A length scale of all columns turns no row; nor does the variance of the weights.
+    lengths = [] if scale is None else -2.0 * np.sum(slopes * DIRECTIONS, axis=0)
+    wanted = [0.0, *lengths] if np.ndim(scale) else np.zeros(1 + np.size(lengths) // 2)
+    np.testing.assert_allclose(pulled.theta, wanted, rtol=1e-13, atol=1e-14)
+    of_diag = k.pullback_diag(X, np.ones(4))
+    assert np.all(np.abs(of_diag.X) < 1e-50) and np.all(np.abs(of_diag.theta) < 1e-50)
+
+
+@pytest.mark.parametrize("far", [1e80, 1e200, 1e300])
+@pytest.mark.filterwarnings("error")
+def test_arcsine_in_one_column_far_out(far):
+    X = np.array([[far], [0.5 * far], [-far], [0.3]])
+    k = ArcSine(0.7, 1.0)
+    limit = exact_arcsine([0.3], [1e15], 0.7)
+    wanted = [1.0, 1.0, -1.0, limit], [1.0, 1.0, -1.0, limit], [-1.0, -1.0, 1.0, -limit]
+    np.testing.assert_allclose(k(X)[:3], wanted, rtol=1e-14)
+    pulled = k.pullback(X, X, np.ones((4, 4)))
+    assert np.all(np.isfinite(pulled.theta)) and np.all(np.abs(pulled.X[:3]) < 1e-50)
 
 
 # --------------------------------------------------------------------------------------- periodic

@@ -164,3 +164,17 @@ def test_derivatives_in_the_inputs_are_added_up_band_by_band(symmetric, monkeypa
     assert peak < 8 * X.nbytes
     total = np.broadcast_to(X.sum(axis=0), X.shape)
     np.testing.assert_allclose(gradient.X, total * (2.0 if symmetric else 1.0), rtol=1e-9)
+
+
+@every
+def test_rows_may_be_read_only(case):
+    X, Z = inputs(case, 11, 0), inputs(case, 7, 1)
+    rng = np.random.default_rng(0)
+    G, S = rng.normal(size=(11, 7)), np.eye(11)
+    expected = everything(case.kernel, X, Z, G, S, case.inputs != "words")
+    frozen = [np.array(a) for a in (X, Z, G, S)]
+    for a in frozen:
+        a.flags.writeable = False
+    found = everything(case.kernel, *frozen, case.inputs != "words")
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(a, b)

@@ -84,6 +84,31 @@ def test_densities_against_scipy():
     )
 
 
+@pytest.mark.filterwarnings("error")
+def test_new_observations_without_variance():
+    # All of the mass is at the mean.
+    likelihood, y = Gaussian([0.0, 0.0]), np.array([-1.0, 0.0, 2.0])
+    want = [-np.inf, np.inf, -np.inf]
+    np.testing.assert_array_equal(likelihood.log_predictive(y, 0.0, 0.0), want)
+    np.testing.assert_array_equal(likelihood.predictive_cdf(y, 0.0, 0.0), [0.0, 1.0, 1.0])
+    np.testing.assert_array_equal(likelihood.conditional_cdf(y, 0.0), [0.0, 1.0, 1.0])
+    np.testing.assert_array_equal(likelihood.quantile(3.0, 0.0, [0.1, 0.9]), [3.0, 3.0])
+    # Other rows are as they are alone.
+    mixed = likelihood.log_predictive(0.5, 0.0, [0.0, 4.0])
+    np.testing.assert_array_equal(mixed, [-np.inf, likelihood.log_predictive(0.5, 0.0, 4.0)])
+    mixed = likelihood.predictive_cdf(0.5, 0.0, [0.0, 4.0])
+    np.testing.assert_array_equal(mixed, [1.0, likelihood.predictive_cdf(0.5, 0.0, 4.0)])
+
+
+@pytest.mark.filterwarnings("error")
+def test_residuals_whose_squares_overflow():
+    assert Gaussian(1e300).log_predictive(1e160, 0.0, 0.0) == pytest.approx(-5e19, rel=1e-14)
+    assert Gaussian(1e300).log_density(1e160, 0.0) == pytest.approx(-5e19, rel=1e-14)
+    tiny = Gaussian(1e-300).log_predictive(1e-170, 0.0, 0.0)
+    assert tiny == pytest.approx(-0.5 * np.log(2e-300 * np.pi), rel=1e-14)
+    assert Gaussian(1.0).log_predictive(1e200, 0.0, 0.0) == -np.inf
+
+
 def test_derivatives_by_differences():
     likelihood, h = Gaussian(0.37), 1e-4
     first, second, third = likelihood.derivatives(Y, F)

@@ -142,6 +142,17 @@ def test_a_variance_that_overflows_beside_a_mean_that_does_not():
         POISSON.predictive_var(0.0, 400.0)
 
 
+@pytest.mark.filterwarnings("error")
+def test_moments_without_variance_are_the_conditional_ones():
+    mean, var = np.array([700.0, 1.0, -3.0]), np.array([0.0, 0.5, 0.0])
+    for method in (POISSON.predictive_mean, POISSON.predictive_var):
+        got = method(mean, var)
+        np.testing.assert_array_equal(got[[0, 2]], np.exp([700.0, -3.0]))
+        assert got[1] == pytest.approx(method(1.0, 0.5), rel=1e-14)
+    got = POISSON.predictive_cdf(3.0, mean, var)
+    np.testing.assert_array_equal(got[[0, 2]], POISSON.conditional_cdf(3.0, mean[[0, 2]]))
+
+
 def test_undefined_values_are_left_out_only_beyond_the_gaussians_reach():
     sigmoid = SigmoidExample()
     assert sigmoid.predictive_mean(0.0, 1.0) == pytest.approx(0.5, abs=1e-10)
@@ -182,6 +193,15 @@ def test_quantiles_are_as_exact_as_the_spread_asks(mean, var, noise):
     got = NormalExample(noise).quantile(mean, var, level)
     want = mean + 1e-3 * ndtri(level)
     np.testing.assert_allclose(got, want, rtol=0, atol=1e-12 if mean == 0.0 else 1e-9)
+
+
+@pytest.mark.parametrize("tail", [1e-6, 1e-9, 1e-12])
+def test_tails_of_quantiles(tail):
+    likelihood = NormalExample(0.5)
+    assert likelihood.quantile(0.0, 0.5, tail) == pytest.approx(ndtri(tail), rel=1e-9)
+    # Above 1/2 the distribution function has only the digits that 1 leaves it.
+    upper = ndtr(-likelihood.quantile(0.0, 0.5, 1.0 - tail))
+    assert upper == pytest.approx(1.0 - (1.0 - tail), abs=2e-15, rel=1e-9)
 
 
 @pytest.mark.parametrize("spread", [1e-150, 1e150])

@@ -39,6 +39,7 @@ def test_each_loop_has_a_twin_and_a_test():
     }
     assert written == set(LOOPS)
     matrices = {"squared_distances", "pull_scales", "pull_points", "transpose", "weigh", "value"}
+    matrices |= {"nearest_to_zero"}
     assert matrices | set(VALUES) | set(PULLS) == set(LOOPS)
     for name in LOOPS:
         assert list(inspect.signature(getattr(compiled, name).py_func).parameters) == list(
@@ -93,6 +94,15 @@ def test_weigh_tells_whether_a_point_is_far():
         assert not module.weigh(0, 0.0, A, Bt, Vt, out, 1.0)
         assert module.weigh(0, 0.0, 2 * A, Bt, Vt, out, 1.0)
         assert module.weigh(0, 0.0, A, -2 * Bt, Vt, out, 1.0)
+
+
+def test_nearest_to_zero():
+    A = np.array([[3.0, -1e-300, np.inf], [-2.0, 1e-299, -1e20], [2.0, -0.5, 1e300]])
+    A.flags.writeable = False
+    for module in (compiled, _twins):
+        out = np.empty(3)
+        module.nearest_to_zero(A, out)
+        np.testing.assert_array_equal(out, [-2.0, -1e-300, -1e20])
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (1, 1), (8, 16), (13, 21)])

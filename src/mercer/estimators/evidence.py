@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import norm
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.evidence import Data, Objective, hessian, standard_errors
-from mercer.inference.exact import leave_one_out
+from mercer.inference import leave_one_out
 from mercer.kernels import Kernel
 from mercer.likelihoods import Gaussian
 from mercer.means import Mean
@@ -48,10 +48,7 @@ class ExactEvidence:
     jitter_: float
     log_marginal_likelihood_value_: float
     _criterion: str
-
-    def _shaped(self, values: Floats) -> Floats:
-        """Drop the axis of outputs when fitted to one column of targets."""
-        raise NotImplementedError
+    _shaped: Callable[[Floats], Floats]
 
     def _objective(self) -> Objective:
         """Return the objective of the last fit, at its optimum."""
@@ -107,11 +104,12 @@ class ExactEvidence:
         """
         objective = self._objective()
         problem = objective.problem(self.kernel_, self.likelihood_)
-        left = leave_one_out(problem, self.sample_weight_)
+        _, left = leave_one_out(problem, self.sample_weight_)
         scale = self.posterior_.scale
-        mean = self.y_train_ + (left.mean - problem.Y) * scale
+        residual = left.residual * scale
         std = np.sqrt(left.variance)[:, None] * scale
-        density = norm.logpdf(self.y_train_, mean, std)
+        density = -0.5 * (residual / std) ** 2 - np.log(std) - 0.5 * np.log(2.0 * np.pi)
+        mean = self.y_train_ - residual
         return LeaveOneOut(self._shaped(mean), self._shaped(std), self._shaped(density))
 
     def standard_errors(self) -> dict[str, float]:

@@ -12,19 +12,17 @@ from mercer import means
 from mercer.errors import JitterWarning, UndeterminedWarning, warn
 from mercer.estimators.evidence import ExactEvidence
 from mercer.estimators.inputs import require_numbers
-from mercer.estimators.preparation import exact_objective, is_precomputed, naming_the_model
+from mercer.estimators.preparation import (
+    Prepared,
+    all_or_nothing,
+    is_precomputed,
+    naming_the_model,
+    prepare_exact,
+)
 from mercer.estimators.regressor import BayesianRegressor, as_generator
 from mercer.estimators.resolve import as_gaussian, as_kernel, check_options, require_mercer
 from mercer.estimators.state import StorableEstimator
-from mercer.evidence import (
-    Objective,
-    Optimum,
-    maximise,
-    residual_squares,
-    undetermined,
-    warn_if_miscalibrated,
-    warn_of_search,
-)
+from mercer.evidence import Optimum, maximise, warn_if_miscalibrated, warn_of_search
 from mercer.inference.exact import posterior
 from mercer.kernels import RBF
 from mercer.likelihoods import Gaussian, Likelihood
@@ -35,7 +33,7 @@ __all__ = ["GPRegressor"]
 
 
 @storable
-class GPRegressor(StorableEstimator, BayesianRegressor, ExactEvidence):
+class GPRegressor(StorableEstimator, ExactEvidence, BayesianRegressor):
     """Exact Gaussian process regression with Gaussian noise.
 
     y = m(x) + f(x) + noise, f a Gaussian process with the kernel's covariance. Hyperparameters
@@ -71,11 +69,11 @@ class GPRegressor(StorableEstimator, BayesianRegressor, ExactEvidence):
     warm_start : bool, default False
         Whether a second `fit` starts from the hyperparameters of the one before.
     n_jobs : int or None, default None
-        How many starts to run at once, each on a core and with a matrix of its own; -1 is one for
-        each core.
+        How many starts to run at once, each on a core and with a matrix of its own; negative ones
+        as joblib's: -1 is one for each core.
     random_state : int, RandomState, Generator or None, default None
         For the random starts.
-    verbose : int, default 0
+    verbose : bool or int, default 0
         1 writes a line an evaluation to standard error.
 
     Attributes
@@ -88,7 +86,7 @@ class GPRegressor(StorableEstimator, BayesianRegressor, ExactEvidence):
     log_marginal_likelihood_value_ : float
         The log evidence, hyperpriors left out.
     history_ : dict
-        "theta" (k, p) and "value" (k,): every evaluation of the objective.
+        "theta" (k, p) and "value" (k,): every evaluation of the search.
     status_ : str
         How the search for hyperparameters ended.
     n_iter_ : int
@@ -111,12 +109,12 @@ class GPRegressor(StorableEstimator, BayesianRegressor, ExactEvidence):
     Several columns of targets are independent outputs that share the kernel and the noise, at the
     price of one factorisation. Under the default kernel that is one ratio of noise to signal for
     all. Where their error bars do not suit them all, a `CalibrationWarning` says which outputs are
-    over- and under-confident; ``sklearn.multioutput.MultiOutputRegressor(GPRegressor())`` fits a
-    kernel and a noise to each.
+    over- and under-confident; ``[clone(model).fit(X, y) for y in Y.T]`` gives each a kernel and a
+    noise of its own.
 
-    A single row, or constant targets, say nothing about the scale of the process. Then the
-    hyperparameters stay as they began, the default ones in units of the targets' size, and an
-    `UndeterminedWarning` says so.
+    A single row, constant targets, or others that the mean explains without any remainder, say
+    nothing about the scale of the process. Then the hyperparameters stay as they began, the default
+    ones in units of the targets' size, and an `UndeterminedWarning` says so.
 
     With ``kernel="precomputed"`` the matrix given to `fit` is K(X, X) of shape (n, n). `predict`
     takes K(X_new, X), and for standard deviations one more column with k(x, x) of each new row, or
@@ -136,6 +134,8 @@ class GPRegressor(StorableEstimator, BayesianRegressor, ExactEvidence):
     True
     """
 
+    likelihood_: Gaussian
+
     def __init__(
         self,
         kernel: Any = None,
@@ -152,7 +152,7 @@ class GPRegressor(StorableEstimator, BayesianRegressor, ExactEvidence):
         warm_start: bool = False,
         n_jobs: int | None = None,
         random_state: Any = None,
-        verbose: int = 0,
+        verbose: bool | int = 0,
     ) -> None:
         self.kernel = kernel
         self.likelihood = likelihood
@@ -169,8 +169,6 @@ class GPRegressor(StorableEstimator, BayesianRegressor, ExactEvidence):
         self.random_state = random_state
         self.verbose = verbose
 
-    likelihood_: Gaussian
-
     # --- fitting ------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -186,21 +184,23 @@ class GPRegressor(StorableEstimator, BayesianRegressor, ExactEvidence):
             Powers of the likelihood: weight 2 is the row twice, weight 0 the row left out.
         """
         check_options(self)
-        objective = exact_objective(self, X, y, sample_weight)
-        with naming_the_model(objective):
-            self._finish(objective, self._search(objective))
+        with all_or_nothing(self):
+            prepared = prepare_exact(self, X, y, sample_weight)
+            with naming_the_model(prepared.objective):
+                self._finish(prepared, self._search(prepared))
         return self
 
-    def _search(self, objective: Objective) -> Optimum:
+    def _search(self, prepared: Prepared) -> Optimum:
+        objective, reason = prepared.objective, prepared.undetermined
         if self.optimizer is None:
             # The factorisation that makes the posterior is all the work there is.
             return Optimum(objective.theta, np.nan, "fixed", "the hyperparameters were kept")
-        reason = undetermined(objective.data, objective.mean)
         if reason is not None and objective.theta.size:
             warn(
                 f"{reason}, so the data say nothing about the scale of what deviates from the "
                 "mean. The hyperparameters were kept as they began, and error bars reflect that "
-                "start alone; give a kernel and a likelihood if you know better",
+                "start alone; if the start is what you know, say so with optimizer=None or "
+                "Parameter(..., fixed=True)",
                 UndeterminedWarning,
             )
             return Optimum(objective.theta, np.nan, "fixed", reason)
@@ -217,7 +217,8 @@ class GPRegressor(StorableEstimator, BayesianRegressor, ExactEvidence):
         warn_of_search(objective, optimum)
         return optimum
 
-    def _finish(self, objective: Objective, optimum: Optimum) -> None:
+    def _finish(self, prepared: Prepared, optimum: Optimum) -> None:
+        objective = prepared.objective
         data = objective.data
         objective.hold_jitter(optimum.jitter)
         self.kernel_, self.likelihood_ = objective.unpack(optimum.theta)
@@ -229,6 +230,7 @@ class GPRegressor(StorableEstimator, BayesianRegressor, ExactEvidence):
             else objective.mean
         )
         self.y_train_, self.sample_weight_ = data.Y, data.weights
+        self._multioutput = prepared.multioutput
         self._pairwise, self._criterion = is_precomputed(self), objective.criterion
         self.jitter_ = solution.factor.jitter
         constant = objective.constant(self.likelihood_)
@@ -245,7 +247,7 @@ class GPRegressor(StorableEstimator, BayesianRegressor, ExactEvidence):
                 JitterWarning,
             )
         if data.Y.shape[1] > 1 and optimum.status != "fixed":
-            warn_if_miscalibrated(*residual_squares(problem, solution, data.weights))
+            warn_if_miscalibrated(problem, solution, data.weights)
 
     # --- predicting ---------------------------------------------------------------------------
 

@@ -30,7 +30,15 @@ from mercer.kernels import Kernel, Precomputed
 from mercer.likelihoods import Gaussian
 from mercer.means import Mean
 
-__all__ = ["Rows", "exact_objective", "is_precomputed", "naming_the_model", "validated_rows"]
+__all__ = [
+    "Prepared",
+    "Rows",
+    "all_or_nothing",
+    "is_precomputed",
+    "naming_the_model",
+    "prepare_exact",
+    "validated_rows",
+]
 
 Floats = NDArray[np.float64]
 
@@ -47,12 +55,27 @@ class Rows(NamedTuple):
     Y : (n, P) targets
     weights : (n,) or None
     kept : mask over the rows that were given
+    multioutput : whether the targets came in columns
     """
 
     X: Any
     Y: Floats
     weights: Floats | None
     kept: NDArray[np.bool_]
+    multioutput: bool
+
+
+class Prepared(NamedTuple):
+    """What a fit begins with.
+
+    objective : what it maximises, at its start
+    undetermined : why the targets say nothing about it, None if they do
+    multioutput : whether the targets came in columns
+    """
+
+    objective: Objective
+    undetermined: str | None
+    multioutput: bool
 
 
 def validated_rows(
@@ -74,23 +97,23 @@ def validated_rows(
         X, y = validate_data(
             estimator, X, y, multi_output=True, y_numeric=True, dtype=np.float64, order="C"
         )
+        if kernel is not None:
+            X = kernel.inputs(X)
     else:
         X = kernel.inputs(X)
         require_memory(len(X), matrices)
         y = check_array(y, ensure_2d=False, dtype=np.float64)
-    if kernel is not None:
-        X = kernel.inputs(X)
-    estimator._multioutput = np.ndim(y) == 2
+    multioutput = np.ndim(y) == 2
     Y = np.array(y, dtype=float)
     Y = Y.reshape(len(Y), -1)
     if len(Y) != len(X):
         raise ValueError(f"X has {len(X)} rows and y has {len(Y)}")
     if sample_weight is None:
-        return Rows(X, Y, None, np.ones(len(Y), dtype=bool))
+        return Rows(X, Y, None, np.ones(len(Y), dtype=bool), multioutput)
     weights = _checked_weights(sample_weight, len(Y))
     kept = weights > 0
     X, Y, weights = X if precomputed else X[kept], Y[kept], weights[kept]
-    return Rows(X, Y, None if np.all(weights == 1.0) else weights, kept)
+    return Rows(X, Y, None if np.all(weights == 1.0) else weights, kept, multioutput)
 
 
 def _checked_weights(sample_weight: ArrayLike, n: int) -> Floats:
@@ -114,6 +137,7 @@ def _matrices(estimator: Any, precomputed: bool) -> float:
     searching = 1.0
     if estimator.optimizer is not None:
         starts = min(effective_n_jobs(estimator.n_jobs), 1 + estimator.n_restarts)
+        # leave-one-out has Q^-1, its adjoint, and a scaled copy of Q^-1 in two orders
         searching = starts * (4.0 if estimator.objective == "loo" else 1.0)
     return searching + (2.0 if precomputed else 0.0)
 
@@ -133,14 +157,25 @@ def _output_units(
         mean = means.Constant(np.average(Y, axis=0, weights=weights), estimate=None)
     residual = Y if mean.estimate is not None else Y - mean(rows.X, outputs)
     width = output_units(Y, residual, weights)
+    _require_squares(Y, width)
     if normalize or (default_model and outputs > 1):
         return width, 1.0, mean
     return np.ones(outputs), float(np.mean(width**2)), mean
 
 
-def exact_objective(
+def _require_squares(Y: Floats, width: Floats) -> None:
+    """Raise ValueError where the targets are so large or so small that variances are no doubles."""
+    size, least = np.max(np.abs(Y)), np.min(width)
+    if size > 1e140 or least < 1e-140:
+        raise ValueError(
+            f"the targets are as large as {size:.3g} and vary by {least:.3g}; their variances must "
+            "be numbers that doubles hold: give them in other units, from 1e-140 to 1e140"
+        )
+
+
+def prepare_exact(
     estimator: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
-) -> Objective:
+) -> Prepared:
     """Return the objective of an exact fit by a `GPRegressor`, at its start.
 
     The start is the user's, or that of the last fit. Of the default model it is the best of a few
@@ -160,16 +195,16 @@ def exact_objective(
         rows, mean, estimator.normalize_y, kernel is None and likelihood is None
     )
     data = Data(rows.X, rows.Y, rows.weights, scale)
-    determined = undetermined(data, mean) is None
+    reason = undetermined(data, mean)
     widths = np.ones(1)
     if kernel is None or kernel.is_numeric:
         widths = spread(rows.X, rows.weights)
-    default = kernel is None
+    default = None
     if kernel is None:
-        kernel = default_kernel(widths, variance, estimator.hyperprior is not None)
+        kernel = default = default_kernel(widths, variance, estimator.hyperprior is not None)
     kernel = kernel.anchored(rows.X)
     require_mercer(kernel)
-    if not (default or determined or estimator.normalize_y):
+    if default is None and reason is not None and not estimator.normalize_y:
         # The user's kernel is then all that is known of the scale.
         variance = float(np.mean(kernel.diag(rows.X))) or 1.0
     if likelihood is None:
@@ -189,10 +224,22 @@ def exact_objective(
         ]
     )
     objective = Objective(kernel, likelihood, mean, data, estimator.objective, bounds)
-    if default and determined and not warm and estimator.optimizer is not None:
-        with naming_the_model(objective):
-            objective.begin_at_best(default_starts(kernel))
-    return objective
+    searched = reason is None and estimator.optimizer is not None
+    if default is not None and searched and not warm:
+        objective.begin_at_best(default_starts(default))
+    return Prepared(objective, reason, rows.multioutput)
+
+
+@contextmanager
+def all_or_nothing(estimator: Any) -> Iterator[None]:
+    """Leave the estimator as it was if what is done to it fails."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
 
 
 @contextmanager

@@ -9,10 +9,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 
+from mercer.estimators.nested import NestedParameters
 from mercer.likelihoods import Likelihood
 from mercer.posterior import Predictive
 
-__all__ = ["BayesianRegressor", "InputGradient"]
+__all__ = ["BayesianRegressor", "InputGradient", "as_generator"]
 
 Floats = NDArray[np.float64]
 
@@ -24,7 +25,12 @@ class InputGradient(NamedTuple):
     std: Floats
 
 
-class BayesianRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class BayesianRegressor(
+    NestedParameters,
+    MultiOutputMixin,  # type: ignore[misc]
+    RegressorMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
     """Base of the regressors: predictions, intervals, samples and densities.
 
     Subclasses fit, and implement `_model(X) -> (predictive, likelihood, inputs)`.
@@ -32,6 +38,8 @@ class BayesianRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
 
     predictive_: Predictive
     likelihood_: Likelihood
+    # Whether the targets came in columns, and so do predictions.
+    _multioutput: bool = False
 
     def _model(self, X: Any) -> tuple[Predictive, Likelihood, Any]:
         """Return the process (fitted, or the prior), the likelihood, and X validated."""
@@ -39,7 +47,7 @@ class BayesianRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
 
     def _shaped(self, values: Floats) -> Floats:
         """Drop the axis of outputs when fitted to one column of targets."""
-        return values if getattr(self, "_multioutput", False) else values[..., 0]
+        return values if self._multioutput else values[..., 0]
 
     def predict(
         self,
@@ -181,7 +189,7 @@ class BayesianRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):  # typ
         draws = predictive.sample(X, n_samples, rng)  # (n, n_samples, P)
         if not latent:
             draws = predictive.scale * likelihood.sample(draws / predictive.scale, rng)
-        return draws.transpose(0, 2, 1) if getattr(self, "_multioutput", False) else draws[..., 0]
+        return draws.transpose(0, 2, 1) if self._multioutput else draws[..., 0]
 
 
 def _observed(

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.estimators.nested import column_names
 from mercer.estimators.regressor import as_generator
 from mercer.evidence import CRITERIA
 from mercer.kernels import Kernel, from_sklearn
@@ -19,20 +20,36 @@ __all__ = [
     "is_sklearn_kernel",
     "require_choice",
     "require_count",
+    "require_flag",
     "require_mercer",
 ]
 
 
-def require_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
+def require_choice(name: str, value: Any, choices: tuple[str | None, ...]) -> None:
     """Raise ValueError unless the value is one of the choices."""
     if not any(value is c or (isinstance(value, str) and value == c) for c in choices):
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
 
 
+def is_flag(value: Any) -> bool:
+    """Whether this is True or False, of Python's or of NumPy's."""
+    return isinstance(value, (bool, np.bool_))
+
+
+def is_whole(value: Any) -> bool:
+    """Whether this is a whole number; a flag is none."""
+    return isinstance(value, (int, np.integer)) and not is_flag(value)
+
+
+def require_flag(name: str, value: Any) -> None:
+    """Raise ValueError unless the value is True or False."""
+    if not is_flag(value):
+        raise ValueError(f"{name} must be True or False, got {value!r}")
+
+
 def require_count(name: str, value: Any, least: int) -> None:
     """Raise ValueError unless the value is a whole number of at least so many."""
-    whole = isinstance(value, (int, np.integer)) and (name == "verbose" or value is not True)
-    if not whole or value < least:
+    if not is_whole(value) or value < least:
         raise ValueError(f"{name} must be a whole number from {least}, got {value!r}")
 
 
@@ -43,13 +60,18 @@ def check_options(estimator: Any) -> None:
     require_choice("objective", estimator.objective, CRITERIA)
     if not callable(estimator.optimizer):
         require_choice("optimizer", estimator.optimizer, ("lbfgs", None))
-    for name, least in (("n_restarts", 0), ("max_iter", 1), ("verbose", 0)):
-        require_count(name, getattr(estimator, name), least)
-    if estimator.n_jobs is not None and estimator.n_jobs != -1:
-        require_count("n_jobs", estimator.n_jobs, 1)
-    for name in ("normalize_y", "warm_start"):
-        require_choice(name, getattr(estimator, name), (True, False))
-    as_generator(estimator.random_state)
+    require_count("n_restarts", estimator.n_restarts, 0)
+    require_count("max_iter", estimator.max_iter, 1)
+    if not is_flag(estimator.verbose):
+        require_count("verbose", estimator.verbose, 0)
+    require_flag("normalize_y", estimator.normalize_y)
+    require_flag("warm_start", estimator.warm_start)
+    n_jobs = estimator.n_jobs
+    if n_jobs is not None and not (is_whole(n_jobs) and n_jobs != 0):
+        raise ValueError(f"n_jobs must be a whole number other than 0, or None, got {n_jobs!r}")
+    # A RandomState is not asked for a generator, since that would draw from it.
+    if not isinstance(estimator.random_state, np.random.RandomState):
+        as_generator(estimator.random_state)
 
 
 def require_instance(name: str, spec: Any) -> None:
@@ -74,10 +96,13 @@ def as_kernel(spec: Any, X: Any) -> tuple[Kernel | None, Parameter | None]:
     """Return the kernel (None: to be chosen from the data) and the noise that came with it.
 
     Takes None, a Mercer kernel, or a scikit-learn kernel, whose WhiteKernel becomes the noise.
-    X tells the number of columns, on which some of scikit-learn's kernels depend.
+    X tells the columns: their names, by which a kernel may be on some of them, and their number,
+    on which some of scikit-learn's kernels depend.
     """
-    if spec is None or isinstance(spec, Kernel):
-        return spec, None
+    if spec is None:
+        return None, None
+    if isinstance(spec, Kernel):
+        return spec.with_columns(column_names(X)), None
     if is_sklearn_kernel(spec):
         shape: tuple[int, ...] = np.shape(X) if isinstance(X, (list, tuple)) else ()
         shape = getattr(X, "shape", shape)

@@ -1,12 +1,10 @@
 """Choosing hyperparameters: the objective, its maximisation, and what to say of the optimum."""
 
-from mercer.evidence.calibration import residual_squares, warn_if_miscalibrated
+from mercer.evidence.calibration import warn_if_miscalibrated
 from mercer.evidence.diagnostics import (
     hessian,
     standard_errors,
     undetermined,
-    warn_at_bounds,
-    warn_if_unrelated,
     warn_of_search,
 )
 from mercer.evidence.maximise import maximise
@@ -20,11 +18,8 @@ __all__ = [
     "Optimum",
     "hessian",
     "maximise",
-    "residual_squares",
     "standard_errors",
     "undetermined",
-    "warn_at_bounds",
     "warn_if_miscalibrated",
-    "warn_if_unrelated",
     "warn_of_search",
 ]

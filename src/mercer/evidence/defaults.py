@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.kernels import RBF, Kernel, Scaled
+from mercer.kernels import RBF, Scaled
 from mercer.likelihoods import Gaussian
 from mercer.params import LogNormal, Parameter
 
@@ -32,8 +32,13 @@ Floats = NDArray[np.float64]
 
 def deviation(values: Floats, weights: Floats | None = None) -> Floats:
     """Return the standard deviation of each column."""
-    mean = np.average(values, axis=0, weights=weights)
-    return np.asarray(np.sqrt(np.average((values - mean) ** 2, axis=0, weights=weights)))
+    # In units of a power of 2, which is exact: squares of the values themselves may not be doubles.
+    power = np.frexp(np.max(np.abs(values), axis=0, initial=0.0))[1]
+    values = np.ldexp(values, -power)
+    values = values - np.average(values, axis=0, weights=weights)
+    further = np.frexp(np.max(np.abs(values), axis=0, initial=0.0))[1]
+    mean_square = np.average(np.ldexp(values, -further) ** 2, axis=0, weights=weights)
+    return np.asarray(np.ldexp(np.sqrt(mean_square), power + further))
 
 
 def rounding(values: Floats) -> Floats:
@@ -60,7 +65,7 @@ def output_units(Y: Floats, residual: Floats, weights: Floats | None = None) -> 
     return np.where(width > rounding(Y), width, size)
 
 
-def default_kernel(widths: Floats, variance: float, hyperprior: bool = True) -> Kernel:
+def default_kernel(widths: Floats, variance: float, hyperprior: bool = True) -> Scaled:
     """Return variance * RBF with one length scale a column.
 
     Parameters
@@ -85,15 +90,15 @@ def default_kernel(widths: Floats, variance: float, hyperprior: bool = True) -> 
     return Scaled(variance, RBF(Parameter(scales, prior=prior)))
 
 
-def default_starts(kernel: Kernel) -> list[Kernel]:
+def default_starts(kernel: Scaled) -> list[Scaled]:
     """Return the default kernel with its length scales as they are, a quarter and a sixteenth.
 
     From a length scale several times that of the signal the evidence leads to pure noise; where
     the search begins is decided by the evidence of these three.
     """
-    start = kernel.theta
-    lengths = np.array(["length_scale" in name for name in kernel.parameter_names])
-    return [kernel.with_theta(start - np.log(factor) * lengths) for factor in (1.0, 4.0, 16.0)]
+    variance, inside = kernel.parameters["variance"], kernel.kernel
+    shorter = (inside.with_theta(inside.theta - np.log(factor)) for factor in (1.0, 4.0, 16.0))
+    return [Scaled(variance, each) for each in shorter]
 
 
 def default_noise(variance: float) -> Gaussian:

@@ -12,6 +12,8 @@ from mercer.errors import BoundWarning, ConvergenceWarning, warn
 from mercer.evidence.defaults import deviation, rounding
 from mercer.evidence.objective import Data, Objective
 from mercer.evidence.optimum import Optimum
+from mercer.evidence.searchable import Searchable
+from mercer.inference.exact import conditioned
 from mercer.kernels import Kernel, Precomputed
 from mercer.means import Mean
 
@@ -26,6 +28,24 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
+# What to do about a parameter of this name at this bound.
+_ADVICE = {
+    ("noise", "lower"): (
+        "the targets look free of noise; fix the noise if they are, or widen its bounds"
+    ),
+    ("noise", "upper"): "the kernel explains nothing; try another kernel or wider bounds",
+    ("length_scale", "lower"): (
+        "neighbours look unrelated; check for duplicates or outliers, or widen the bounds"
+    ),
+    ("length_scale", "upper"): (
+        "that input hardly matters, or the search began too far away (try n_restarts=5)"
+    ),
+    ("variance", "lower"): (
+        "this term of the kernel explains nothing: leave it out, or, if there is a signal, try "
+        "n_restarts=5 or a shorter length_scale"
+    ),
+}
+
 
 def undetermined(data: Data, mean: Mean) -> str | None:
     """Return why the targets say nothing about the process around its mean, None if they do.
@@ -33,20 +53,27 @@ def undetermined(data: Data, mean: Mean) -> str | None:
     Where the mean explains them without any remainder, and nothing else gives them a scale, the
     evidence grows without limit as kernel and noise shrink together.
     """
-    Y = data.Y
-    n, outputs = Y.shape
-    if mean.estimate is None:
-        same = np.all(np.abs(Y - mean(data.X, outputs)) <= rounding(Y))
-        return "the targets equal the given mean" if same else None
-    coefficients = mean.features(data.X[:1]).shape[1]
-    if n <= coefficients:
+    n, outputs = data.Y.shape
+    held = mean.estimate is None
+    residual = data.Y - (mean if held else mean.fixed_part)(data.X, outputs)
+    H = np.empty((n, 0)) if held else mean.features(data.X)
+    centred, T = conditioned(H)
+    beta = np.linalg.lstsq(centred, residual, rcond=None)[0]
+    # what the remainder is a difference of, and so what it is rounded by
+    terms = np.maximum(np.abs(data.Y), np.abs(H) @ np.abs(T @ beta))
+    if np.any(np.abs(residual - centred @ beta) > rounding(terms)):
+        return None
+    if held:
+        return "the targets equal the given mean"
+    if n <= H.shape[1]:
         return (
             "there is only one row"
             if n == 1
-            else f"there are no more rows ({n}) than coefficients of the mean ({coefficients})"
+            else f"there are no more rows ({n}) than coefficients of the mean ({H.shape[1]})"
         )
-    width = deviation(Y - mean.fixed_part(data.X, outputs), data.weights)
-    return "the targets are constant" if np.all(width <= rounding(Y)) else None
+    if np.all(deviation(data.Y) <= rounding(data.Y)):
+        return "the targets are constant"
+    return "the mean explains the targets without any remainder"
 
 
 def warn_of_search(objective: Objective, optimum: Optimum) -> None:
@@ -63,7 +90,7 @@ def warn_of_search(objective: Objective, optimum: Optimum) -> None:
         warn_if_unrelated(kernel, objective.data.X)
 
 
-def warn_at_bounds(objective: Any, theta: Floats) -> None:
+def warn_at_bounds(objective: Searchable, theta: Floats) -> None:
     """Warn of the parameters that stand at a bound, and say what to do about each."""
     low, high = objective.bounds.T
     near = 1e-4 * np.minimum(high - low, 1.0)
@@ -83,22 +110,11 @@ def warn_at_bounds(objective: Any, theta: Floats) -> None:
 
 
 def _advice(name: str, side: str) -> str:
-    if "noise" in name:
-        return (
-            "the targets look free of noise; fix the noise if they are, or widen its bounds"
-            if side == "lower"
-            else "the kernel explains nothing; try another kernel or wider bounds"
-        )
-    if "length_scale" in name and side == "upper":
-        return "that input hardly matters, or the search began too far away (try n_restarts=5)"
-    if "length_scale" in name:
-        return "neighbours look unrelated; check for duplicates or outliers, or widen the bounds"
-    if "variance" in name and side == "lower":
-        return (
-            "this term of the kernel explains nothing: leave it out, or, if there is a signal, try "
-            "n_restarts=5 or a shorter length_scale"
-        )
-    return "widen its bounds with Parameter(value, bounds=(low, high)), or fix it"
+    parameter = name.rpartition(".")[2].partition("[")[0]
+    return _ADVICE.get(
+        (parameter, side),
+        "widen its bounds with Parameter(value, bounds=(low, high)), or fix it",
+    )
 
 
 def warn_if_unrelated(kernel: Kernel, X: Any) -> None:

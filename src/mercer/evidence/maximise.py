@@ -16,6 +16,7 @@ from scipy.optimize import minimize
 from mercer.compute import run_together
 from mercer.errors import ConvergenceWarning, NotPositiveDefiniteError, warn
 from mercer.evidence.optimum import Function, Optimum, Recorder
+from mercer.evidence.searchable import Searchable
 from mercer.evidence.starts import starts
 from mercer.linalg import JITTERS
 
@@ -31,6 +32,8 @@ _GAIN_TOLERANCE = 1e-8
 
 #: As scikit-learn's: (function to minimise, start, bounds) -> (best theta, least value).
 Optimizer = Callable[..., tuple[Floats, float]]
+#: Why a start has no end.
+Failure = NotPositiveDefiniteError | KeyboardInterrupt
 
 
 def _lbfgs(function: Recorder, start: Floats, bounds: Floats, max_iter: int) -> Optimum:
@@ -96,7 +99,7 @@ def _run(
 
 
 def maximise(
-    objective: Any,
+    objective: Searchable,
     *,
     optimizer: str | Optimizer = "lbfgs",
     n_restarts: int = 0,
@@ -109,8 +112,8 @@ def maximise(
 
     Parameters
     ----------
-    objective : Objective, or what has the same methods
-        theta -> (value, gradient).
+    objective : Objective, or another Searchable
+        theta -> (value, gradient), and what a search needs beside that.
     optimizer : "lbfgs" or callable
         A callable is used as scikit-learn uses one: ``optimizer(minimised, start, bounds=...)``.
     n_restarts : int
@@ -139,18 +142,18 @@ def maximise(
     labels = [f"start {i + 1}/{len(points)}, " if n_restarts else "" for i in range(len(points))]
     arguments = (objective.bounds, optimizer, max_iter, verbose)
     threads = min(effective_n_jobs(n_jobs), len(points))
+    found: list[Optimum | Failure] = []
     if threads > 1:
         found = _together(objective, points, labels, threads, arguments)
     else:
-        found = []
         for point, label in zip(points, labels, strict=True):
-            found.append(_attempt(objective, objective, point, *arguments, label))
-            if found[-1] is not None and found[-1].status == "interrupted":
+            end = _attempt(objective, objective, point, *arguments, label)
+            found.append(end)
+            if isinstance(end, Optimum) and end.status == "interrupted":
                 break
-    ended = [optimum for optimum in found if optimum is not None]
+    ended = [end for end in found if isinstance(end, Optimum)]
     if not ended:
-        objective(points[0])  # to let the reason come out
-        raise NotPositiveDefiniteError("no start of the optimisation could be evaluated")
+        raise [end for end in found if not isinstance(end, Optimum)][-1]
     best = _best(ended)
     if best.status == "interrupted":
         warn(
@@ -161,8 +164,10 @@ def maximise(
     return best
 
 
-def _attempt(objective: Any, function: Function, start: Floats, *arguments: Any) -> Optimum | None:
-    """Run one start of the objective, as `function` evaluates it; None if it has no value there.
+def _attempt(
+    objective: Searchable, function: Function, start: Floats, *arguments: Any
+) -> Optimum | Failure:
+    """Run one start of the objective, as `function` evaluates it; the error if there is no value.
 
     Jitter is held during a search, so that the objective stays continuous, and a step into
     matrices that cannot be factorised turns back. Only a search that ends at their edge is worth
@@ -170,8 +175,8 @@ def _attempt(objective: Any, function: Function, start: Floats, *arguments: Any)
     """
     try:
         found = [_run(function, start, *arguments)]
-    except NotPositiveDefiniteError:
-        return None
+    except NotPositiveDefiniteError as error:
+        return error
     held = found[0].jitter = objective.jitter
     for _ in JITTERS[1:]:
         last = found[-1]
@@ -191,38 +196,38 @@ def _attempt(objective: Any, function: Function, start: Floats, *arguments: Any)
 
 
 def _together(
-    objective: Any,
+    objective: Searchable,
     points: Sequence[Floats],
     labels: Sequence[str],
     threads: int,
     arguments: tuple[Any, ...],
-) -> list[Optimum | None]:
+) -> list[Optimum | Failure]:
     """Run the starts on several threads, each with a copy of the objective.
 
-    The first start that can be evaluated is, beforehand: it decides what all of them share, such
-    as jitter. Ctrl-C reaches only the caller's thread, which waits; it tells the others to stop,
-    and they return the best they have.
+    The first start that has a value decides beforehand what all of them share, such as jitter.
+    Ctrl-C reaches only the caller's thread, which waits; it tells the others to stop, and they
+    return the best they have.
     """
-    known: dict[bytes, tuple[float, Floats]] = {}
     for point in points:
-        try:
-            known[point.tobytes()] = objective(point)
+        if np.isfinite(objective.value(point)):
             break
-        except NotPositiveDefiniteError:
-            continue
     stop = threading.Event()
 
-    def stoppable(function: Function) -> Function:
+    def job(point: Floats, label: str) -> Callable[[], Optimum | Failure]:
+        own = copy.copy(objective)
+
         def evaluate(theta: Floats) -> tuple[float, Floats]:
             if stop.is_set():
                 raise KeyboardInterrupt
-            return known.pop(theta.tobytes(), None) or function(theta)
+            return own(theta)
 
-        return evaluate
+        def run() -> Optimum | Failure:
+            try:
+                return _attempt(own, evaluate, point, *arguments, label)
+            except KeyboardInterrupt as error:  # before its first evaluation
+                return error
 
-    def job(point: Floats, label: str) -> Callable[[], Optimum | None]:
-        own = copy.copy(objective)
-        return lambda: _stopped(own, stoppable(own), point, *arguments, label)
+        return run
 
     jobs = [job(point, label) for point, label in zip(points, labels, strict=True)]
     previous = None
@@ -234,14 +239,6 @@ def _together(
     finally:
         if in_main:
             signal.signal(signal.SIGINT, previous)
-
-
-def _stopped(*arguments: Any) -> Optimum | None:
-    """As `_attempt`; None too for a start that was stopped before its first evaluation."""
-    try:
-        return _attempt(*arguments)
-    except KeyboardInterrupt:
-        return None
 
 
 def _best(found: Sequence[Optimum]) -> Optimum:

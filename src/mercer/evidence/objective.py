@@ -14,12 +14,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mercer.errors import NotPositiveDefiniteError
-from mercer.inference.exact import Adjoints, ExactProblem, evidence, loo, solve
+from mercer.evidence.starts import start_intervals
+from mercer.inference import leave_one_out, log_density, loo
+from mercer.inference.exact import Adjoints, ExactProblem, Solution, evidence, solve
 from mercer.kernels import Kernel
 from mercer.likelihoods import Gaussian
 from mercer.means import Mean
 
-__all__ = ["Data", "Objective"]
+__all__ = ["CRITERIA", "Data", "Objective"]
 
 Floats = NDArray[np.float64]
 
@@ -101,29 +103,18 @@ class Objective:
         """Return a random start."""
         return np.concatenate([self.kernel.draw_theta(rng), self.likelihood.draw_theta(rng)])
 
-    def period_intervals(self) -> dict[int, tuple[float, float]]:
-        """Return the components that are periods, each with the interval to draw starts from.
-
-        That is the whole of the user's bounds. Of bounds that come from the data, 1e-3 to 1e2
-        standard deviations s of a column, it is 0.03 s to 3 s, and no less than 7 s/n, two steps
-        of rows that are evenly spread: the data do not show shorter periods, or longer ones once.
-        """
-        own = np.concatenate([self.kernel.bounds, self.likelihood.bounds])
-        intervals = {}
-        for i, name in enumerate(self.parameter_names):
-            if "periodicity" in name:
-                low, high = self.bounds[i]
-                if not np.array_equal(own[i], self.bounds[i]):
-                    centre, half = 0.5 * (low + high), 0.2 * (high - low)  # centre = log(0.3 s)
-                    shortest = np.log(7.0 / 0.3 / len(self.data.Y))
-                    low, high = centre + np.clip(shortest, -half, 0.5 * half), centre + half
-                intervals[i] = (float(low), float(high))
-        return intervals
+    def start_intervals(self) -> Floats:
+        """Return the intervals to draw starts from, shape (p, 2); NaN where there is none."""
+        rest = np.full((self.likelihood.theta.size, 2), np.nan)
+        return np.concatenate([start_intervals(self.kernel, self.data.X), rest])
 
     def begin_at_best(self, kernels: Sequence[Kernel]) -> None:
         """Move the start to that of several kernels of the same form whose value is highest."""
         rest = self.likelihood.theta
-        values = [self(np.concatenate([kernel.theta, rest]))[0] for kernel in kernels]
+        values = []
+        for kernel in kernels:
+            values.append(self.value(np.concatenate([kernel.theta, rest])))
+            self.jitter = None  # what one of them needs the others may do without
         self.kernel = kernels[int(np.argmax(values))]
 
     def unpack(self, theta: ArrayLike) -> tuple[Kernel, Gaussian]:
@@ -219,29 +210,61 @@ class Objective:
         """Return the value and its gradient; raises where Q cannot be factorised."""
         kernel, likelihood = self.unpack(theta)
         problem = self.problem(kernel, likelihood)
+        if self.criterion == "evidence":
+            solution, adjoints = evidence(problem, self._work())
+            value = solution.log_evidence
+        else:
+            solution, value, adjoints = loo(problem, self.data.weights, self._work())
+        gradient = self._pull(kernel, likelihood, adjoints, self.criterion == "evidence")
+        prior = np.concatenate([kernel.log_prior_gradient(), likelihood.log_prior_gradient()])
+        return self._complete(value, kernel, likelihood, solution), gradient + prior
+
+    def value(self, theta: Floats) -> float:
+        """Return the value alone, in about half the time; -inf where Q cannot be factorised."""
+        kernel, likelihood = self.unpack(theta)
+        problem = self.problem(kernel, likelihood)
+        try:
+            if self.criterion == "evidence":
+                solution = solve(problem, self._work())
+                value = solution.log_evidence
+            else:
+                solution, left = leave_one_out(problem, self.data.weights, self._work())
+                value = log_density(left, self.data.weights)
+        except NotPositiveDefiniteError:
+            return -np.inf
+        value = self._complete(value, kernel, likelihood, solution)
+        self._last_good = (theta, value)
+        return value
+
+    def _work(self) -> Floats:
+        """Return the n x n workspace."""
         if self._workspace is None:
             n = len(self.data.Y)
             self._workspace = np.empty((n, n), order="F")
-        if self.criterion == "evidence":
-            solution, adjoints = evidence(problem, self._workspace)
-            value = solution.log_evidence + self.constant(likelihood)
-        else:
-            solution, value, adjoints = loo(problem, self.data.weights, self._workspace)
-            value -= self.data.total_weight * float(np.sum(np.log(self.data.scale)))
+        return self._workspace
+
+    def _complete(
+        self, value: float, kernel: Kernel, likelihood: Gaussian, solution: Solution
+    ) -> float:
+        """Add constants and hyperpriors to the engine's value, and keep the jitter it took."""
         # Decided by the first evaluation and kept, so that the objective stays continuous.
         if self.jitter is None:
             self.jitter = solution.factor.jitter
-        gradient = self._pull(kernel, likelihood, adjoints)
-        prior = np.concatenate([kernel.log_prior_gradient(), likelihood.log_prior_gradient()])
-        return value + kernel.log_prior() + likelihood.log_prior(), gradient + prior
+        if self.criterion == "evidence":
+            value += self.constant(likelihood)
+        else:
+            value -= self.data.total_weight * float(np.sum(np.log(self.data.scale)))
+        return value + kernel.log_prior() + likelihood.log_prior()
 
-    def _pull(self, kernel: Kernel, likelihood: Gaussian, adjoints: Adjoints) -> Floats:
-        """Chain the engine's adjoints to theta."""
+    def _pull(
+        self, kernel: Kernel, likelihood: Gaussian, adjoints: Adjoints, of_evidence: bool = True
+    ) -> Floats:
+        """Chain the engine's adjoints to theta; the evidence has the weights' constant too."""
         data = self.data
         pulled = kernel.pullback(data.X, None, adjoints.K, inputs=False).theta
         dkernel = adjoints.factor * pulled
         dlikelihood = likelihood.pull_variances(adjoints.noise, data.weights)
-        if self.criterion == "evidence" and data.weights is not None:
+        if of_evidence and data.weights is not None:
             n, outputs = data.Y.shape
             extra = likelihood.weight_constant_gradient(n, data.weights)
             dlikelihood = dlikelihood + outputs * extra

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.errors import NotPositiveDefiniteError
+from mercer.evidence.searchable import Searchable
+from mercer.kernels import Kernel, On, Periodic
 
-__all__ = ["starts"]
+__all__ = ["start_intervals", "starts"]
 
 Floats = NDArray[np.float64]
 
@@ -17,7 +18,19 @@ Floats = NDArray[np.float64]
 _LOOKED_AT = 4
 
 
-def starts(objective: Any, n_restarts: int, rng: np.random.Generator) -> list[Floats]:
+def start_intervals(kernel: Kernel, X: Any) -> Floats:
+    """Return the intervals that kernels suggest for rows X, (low, high) a component of theta.
+
+    NaN where there is no suggestion; see `Periodic.start_intervals`.
+    """
+    inside = kernel._select(X) if isinstance(kernel, On) else X
+    children = [start_intervals(child, inside) for child in kernel._children]
+    size = kernel.theta.size - sum(map(len, children))
+    own = kernel.start_intervals(X) if isinstance(kernel, Periodic) else np.full((size, 2), np.nan)
+    return np.concatenate([own, *children])
+
+
+def starts(objective: Searchable, n_restarts: int, rng: np.random.Generator) -> list[Floats]:
     """Return the objective's own start, and `n_restarts` random ones, all inside the bounds.
 
     These are drawn from around it (see `Parametrised.draw_theta`), but periods from the whole of
@@ -26,24 +39,20 @@ def starts(objective: Any, n_restarts: int, rng: np.random.Generator) -> list[Fl
     """
     low, high = objective.bounds.T
     own = np.clip(objective.theta, low, high)
-    periods = objective.period_intervals() if n_restarts else {}
-    count = n_restarts * (_LOOKED_AT if periods else 1)
+    if not n_restarts:
+        return [own]
+    least, most = objective.start_intervals().T
+    periods = np.flatnonzero(~np.isnan(least))
+    count = n_restarts * (_LOOKED_AT if periods.size else 1)
     draws = [objective.draw_theta(rng) for _ in range(count)]
-    if not periods:
-        return [own, *(np.clip(draw, low, high) for draw in draws)]
-    for i, (least, most) in periods.items():
+    for i in periods:
         parts = (rng.permutation(count) + rng.uniform(size=count)) / count
         for draw, part in zip(draws, parts, strict=True):
-            draw[i] = least + part * (most - least)
+            draw[i] = least[i] + part * (most[i] - least[i])
     draws = [np.clip(draw, low, high) for draw in draws]
-    _value(objective, own)  # the start decides on jitter, not the first of the draws
-    values = [_value(objective, draw) for draw in draws]
+    if not periods.size:
+        return [own, *draws]
+    objective.value(own)  # the start decides on jitter, not the first of the draws
+    values = [objective.value(draw) for draw in draws]
     best = np.argsort(values)[::-1][:n_restarts]
     return [own, *(draws[i] for i in best)]
-
-
-def _value(objective: Any, theta: Floats) -> float:
-    try:
-        return float(objective(theta)[0])
-    except NotPositiveDefiniteError:
-        return -np.inf

@@ -16,15 +16,15 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.blas import dsyr, dsyr2k, dsyrk
+from scipy.linalg.blas import dsyr, dsyrk
 
 from mercer.compute import blas_for
 from mercer.kernels import Kernel
-from mercer.linalg import Factorisation, cholesky, inverse_lower, mirror_lower, solve_lower
+from mercer.linalg import Factorisation, cholesky, inverse_lower, solve_lower
 from mercer.means import Mean, Zero
 from mercer.posterior import Basis, Dense, InverseTriangular, Posterior
 
-__all__ = ["Adjoints", "ExactProblem", "Solution", "evidence", "leave_one_out", "loo", "solve"]
+__all__ = ["Adjoints", "ExactProblem", "Solution", "conditioned", "evidence", "posterior", "solve"]
 
 Floats = NDArray[np.float64]
 
@@ -110,7 +110,7 @@ def _solve(problem: ExactProblem, out: Floats | None) -> Solution:
     log_determinant = factor.log_determinant()
     dimensions = n
     if H is not None and r:
-        H, T = _conditioned(H)
+        H, T = conditioned(H)
         # L^-1 H = U S W'. Regressors that depend on others get the smallest coefficients.
         U, S, Wt = np.linalg.svd(solve_lower(factor.L, np.asfortranarray(H)), full_matrices=False)
         rank = int(np.sum(S > S[0] * max(n, r) * np.finfo(float).eps))
@@ -133,7 +133,7 @@ def _solve(problem: ExactProblem, out: Floats | None) -> Solution:
     return Solution(factor, both[:, :outputs], beta, both[:, outputs:], root, value)
 
 
-def _conditioned(H: Floats) -> tuple[Floats, Floats]:
+def conditioned(H: Floats) -> tuple[Floats, Floats]:
     """Return regressors H T of unit length, and T (r, r).
 
     If one of them is constant, the others are centred by it: whitening regressors that stand far
@@ -172,109 +172,6 @@ def evidence(problem: ExactProblem, out: Floats | None = None) -> tuple[Solution
         else:
             G = dsyrk(-1.0, solution.alpha, float(outputs), G, lower=1, overwrite_c=1)
     return solution, Adjoints(G, -0.5, -0.5 * np.diagonal(G), solution.alpha)
-
-
-class LeaveOneOut(NamedTuple):
-    """Predictions of each row from all the others, hyperparameters held.
-
-    mean : (n, P)
-    variance : (n,) that of a new observation at the row, with the noise of a row of weight 1
-    """
-
-    mean: Floats
-    variance: Floats
-
-
-class _Left(NamedTuple):
-    """What leave-one-out is made of."""
-
-    solution: Solution
-    inverse: Floats  # (n, n) lower triangle of Q^-1
-    D: Floats  # (n,) diagonal of P, or of Q^-1 where there are no regressors
-    D_plain: Floats  # (n,) diagonal of Q^-1
-    extra: Floats  # (n,) noise of a new observation less that of the row
-    variance: Floats  # (n,)
-
-
-def _leave(problem: ExactProblem, weights: Floats | None, out: Floats | None) -> _Left:
-    """Factorise and invert Q, and predict each row from the others.
-
-    The coefficients of the mean are found again without the row: its residual is alpha_i/P_ii.
-    Estimated ones are taken as known in the variance, 1/(Q^-1)_ii, as in any prediction;
-    integrated ones are not, 1/P_ii.
-    """
-    solution = solve(problem, out)
-    with blas_for(len(problem.Y)):
-        inverse = inverse_lower(solution.factor.L)
-    plain = np.diagonal(inverse).copy()
-    D = plain - np.sum(solution.V**2, axis=1)
-    lost = np.flatnonzero(D <= len(D) * np.finfo(float).eps * plain)
-    if lost.size:
-        raise ValueError(
-            f"row {lost[0]} cannot be left out: without it the coefficients of the mean are not "
-            "determined; use a mean with fewer regressors, or more rows"
-        )
-    extra = np.zeros(len(D))
-    if weights is not None:
-        extra = problem.noise * (weights - 1.0)
-    variance = 1.0 / (D if problem.integrate else plain) + extra
-    return _Left(solution, inverse, D, plain, extra, variance)
-
-
-def leave_one_out(
-    problem: ExactProblem, weights: Floats | None = None, out: Floats | None = None
-) -> LeaveOneOut:
-    """Predict each row from the others in closed form. O(n^3) time, n^2 memory."""
-    left = _leave(problem, weights, out)
-    return LeaveOneOut(problem.Y - left.solution.alpha / left.D[:, None], left.variance)
-
-
-def loo(
-    problem: ExactProblem, weights: Floats | None = None, out: Floats | None = None
-) -> tuple[Solution, float, Adjoints]:
-    """Return the solution, the leave-one-out log density and its adjoints.
-
-    L = sum_i w_i sum_p ln N(y_ip; m_ip, v_i) with m and v of `leave_one_out`. With D and E the
-    diagonals of P and Q^-1, g = dL/dD, h = dL/dE and a = dL/dalpha,
-    dL/dQ = -P diag(g) P - Q^-1 diag(h) Q^-1 - (P a alpha' + alpha a' P)/2.
-    O(n^3) time; three matrices of n^2.
-    """
-    left = _leave(problem, weights, out)
-    alpha, V = left.solution.alpha, left.solution.V
-    n, outputs = alpha.shape
-    w = np.ones(n) if weights is None else weights
-    residual = alpha / left.D[:, None]
-    v = left.variance
-    squares = np.sum(residual**2, axis=1)
-    value = -0.5 * float(np.sum(w * (outputs * (np.log(v) + _LOG_2PI) + squares / v)))
-    dv = -0.5 * w * (outputs / v - squares / v**2)
-    dresidual = -(w / v)[:, None] * residual
-    a = dresidual / left.D[:, None]
-    g = -np.sum(dresidual * residual, axis=1) / left.D
-    h = np.zeros(n)
-    if problem.integrate or not V.shape[1]:
-        g -= dv / left.D**2
-    else:
-        h -= dv / left.D_plain**2
-    with blas_for(n):
-        whole = mirror_lower(left.inverse)  # Q^-1, in place
-        G = np.zeros((n, n), order="F")
-        _add_square(G, whole, h)
-        whole -= V @ V.T  # P
-        _add_square(G, whole, g)
-        Pa = whole @ a
-        G = dsyr2k(-0.5, Pa, alpha, 1.0, G, lower=1, overwrite_c=1)
-    noise = np.diagonal(G) + dv * (w - 1.0)
-    return left.solution, value, Adjoints(G, 1.0, noise, -Pa)
-
-
-def _add_square(G: Floats, M: Floats, d: Floats) -> None:
-    """Subtract M diag(d) M from the lower triangle of G in place, M symmetric."""
-    for sign in (1.0, -1.0):
-        some = sign * d > 0
-        if np.any(some):
-            part = np.asfortranarray(M[:, some] * np.sqrt(np.abs(d[some])))
-            dsyrk(-sign, part, 1.0, G, lower=1, overwrite_c=1)
 
 
 def posterior(problem: ExactProblem, mean: Mean, scale: Floats) -> tuple[Posterior, Solution]:

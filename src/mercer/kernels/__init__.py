@@ -5,13 +5,16 @@ from mercer.kernels.arcsine import ArcSine
 from mercer.kernels.base import Kernel, KernelGradient
 from mercer.kernels.callable import Callable, Precomputed
 from mercer.kernels.categorical import Categorical
-from mercer.kernels.composite import On, Power, Product, Scaled, Sum
+from mercer.kernels.columns import On
+from mercer.kernels.composite import Product, Sum
 from mercer.kernels.constant import Constant
 from mercer.kernels.dot import Linear, Polynomial, Tanh
 from mercer.kernels.features import Features
 from mercer.kernels.from_sklearn import from_sklearn
+from mercer.kernels.of_one import Power, Scaled
 from mercer.kernels.periodic import Periodic
 from mercer.kernels.sections import EquivalentGP, Flipped
+from mercer.kernels.spectrum import eigensystem
 from mercer.kernels.stationary import RBF, Exponential, Matern, RationalQuadratic
 
 __all__ = [
@@ -39,5 +42,6 @@ __all__ = [
     "SklearnKernel",
     "Sum",
     "Tanh",
+    "eigensystem",
     "from_sklearn",
 ]

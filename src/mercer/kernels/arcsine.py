@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from mercer.kernels.base import BlockGradient
 from mercer.kernels.dot import Dot, norms
 from mercer.kernels.stationary import length_bounds
-from mercer.kernels.tiles import contract
+from mercer.kernels.tiles import contract, origin
 from mercer.linalg import loops
 from mercer.params import Parameter, positive
 from mercer.registry import storable
@@ -19,6 +19,9 @@ from mercer.registry import storable
 __all__ = ["ArcSine"]
 
 Floats = NDArray[np.float64]
+
+# Rows are no longer than about 2^200: their fourth powers, in r^2, are far from overflowing.
+_LONGEST = 200
 
 
 @storable
@@ -60,6 +63,18 @@ class ArcSine(Dot):
             "length_scale": length_bounds(widths),
         }
 
+    def _shortened(self, A: Floats) -> tuple[Floats, NDArray[np.int32]]:
+        """Return the scaled rows, the longest divided by 2^shift, and the shifts (a, 1).
+
+        The 1 beside a row so long has no weight, and all but its direction counts for less than
+        1e-59. Powers of 2 lose no digits; the derivative in a row is to be divided by the same.
+        """
+        exponents = np.frexp(A)[1]
+        if self.length_scale is not None:
+            exponents = np.where(A == 0.0, 0, exponents - np.frexp(self.length_scale)[1])
+        shift = exponents.max(axis=1, keepdims=True, initial=_LONGEST) - _LONGEST
+        return self._scaled(np.ldexp(A, -shift)), shift
+
     def _roots(self, a: Floats, b: Floats) -> tuple[Floats, Floats, Floats, Floats]:
         """Return u (a, b), v (a,), v' (b,) and r = sqrt((1 + 2v)(1 + 2v') - 4u^2), (a, b).
 
@@ -71,23 +86,23 @@ class ArcSine(Dot):
         U += 1.0
         U *= self.scale
         v, w = self.scale * (1.0 + norms(a)), self.scale * (1.0 + norms(b))
-        r = _gram_determinants(a, b)
+        r = _gram_determinants(a, b, 2.0 * U > v[:, None] + self.scale)
         r *= 4.0 * self.scale**2
         r += np.add.outer(1.0 + 2.0 * v, 2.0 * w)
         np.sqrt(r, out=r)
         return U, v, w, r
 
     def _block(self, A: Floats, B: Floats) -> Floats:
-        U, _, _, r = self._roots(*self._scaled_pair(A, B))
+        U, _, _, r = self._roots(self._shortened(A)[0], self._shortened(B)[0])
         U *= 2.0
         return np.asarray(np.arctan2(U, r, out=r)) * (2.0 / np.pi)
 
     def _diag(self, A: Floats) -> Floats:
-        v = self.scale * (1.0 + norms(self._scaled(A)))
+        v = self.scale * (1.0 + norms(self._shortened(A)[0]))
         return np.asarray(2.0 / np.pi * np.arctan2(2.0 * v, np.sqrt(1.0 + 4.0 * v)))
 
     def _block_pullback(self, A: Floats, B: Floats, G: Floats, inputs: bool) -> BlockGradient:
-        a, b = self._scaled_pair(A, B)
+        (a, shift_a), (b, shift_b) = self._shortened(A), self._shortened(B)
         U, v, w, r = self._roots(a, b)
         inner = 2.0 / np.pi * contract(G, np.arctan2(2.0 * U, r))
         # dk/du = 4/(pi r), dk/dv = -4u / (pi r (1 + 2v)), and 1 - v/(1+2v) - w/(1+2w) is the mean
@@ -96,12 +111,18 @@ class ArcSine(Dot):
         T = dU * U
         p, q = 1.0 / (1.0 + 2.0 * v), 1.0 / (1.0 + 2.0 * w)
         scale = 0.5 * (contract(T.sum(axis=1), p) + contract(T.sum(axis=0), q)) / self.scale
-        if not (inputs or self._has_free_scales):
-            return self._chained(None, None, 0.0, {"scale": scale}, inner, inputs)
+        scales: ArrayLike = 0.0
+        one_column = a.shape[1] == 1
+        if self._has_free_scales and not one_column:
+            scales = self._pull_stretching(a, b, np.sqrt(p), np.sqrt(q), G, U, r)
+        if not (inputs or (self._has_free_scales and one_column)):
+            return self._chained(None, None, scales, {"scale": scale}, inner, inputs)
         near_a, near_b = 2.0 * U > v[:, None] + self.scale, 2.0 * U > w + self.scale
         da = (self.scale * p)[:, None] * self._slope(a, b, dU, near_a)
         db = (self.scale * q)[:, None] * self._slope(b, a, dU.T, near_b.T)
-        scales = np.sum(da * a, axis=0) + np.sum(db * b, axis=0)
+        if one_column:  # where nothing cancels
+            scales = np.sum(da * a, axis=0) + np.sum(db * b, axis=0)
+        da, db = np.ldexp(da, -shift_a), np.ldexp(db, -shift_b)
         return self._chained(da, db, scales, {"scale": scale}, inner, inputs)
 
     def _slope(self, a: Floats, b: Floats, W: Floats, near: NDArray[np.bool_]) -> Floats:
@@ -111,6 +132,9 @@ class ArcSine(Dot):
         the shorter of b and delta (`near` tells where that is delta) each term is
 
             b + 2 scale (delta + |a|^2 x's part across a)
+
+        For rows near a ray from 0 the part across is what their own rounding has left: the result
+        is right for rows moved by an ulp, which at a distance of 1e9 may be any direction across.
         """
         close = _weighted_differences(a, b, np.where(near, W, 0.0))
         W_far = np.where(near, 0.0, W)
@@ -119,22 +143,47 @@ class ArcSine(Dot):
         curved = norms(a)[:, None] * _across(a, close + far)
         return np.asarray(W @ b + 2.0 * self.scale * (delta + curved))
 
+    def _pull_stretching(
+        self, a: Floats, b: Floats, p: Floats, q: Floats, G: Floats, U: Floats, r: Floats
+    ) -> Floats:
+        """Return sum(da * a) + sum(db * b), (d,), the two of which cancel for rows near a ray.
+
+        With a' = a/sqrt(1 + 2v) = p a, b' likewise, and k = 1 - 2 phi/pi, a pair's column k has
+
+            8 scale/pi (a'_k b'_k sin/(1 + |cos|) - cos/(2 sin) (a'_k -+ b'_k)^2)
+
+        of the angle phi, with minus where cos is positive.
+        """
+        a, b = p[:, None] * a, q[:, None] * b
+        pq = np.multiply.outer(p, q)
+        sin, cos = r * pq, 2.0 * U * pq
+        bend = sin / (1.0 + np.abs(cos))
+        most = bend * sin / self.scale  # which no square exceeds but by rounding
+        sign, W = np.sign(cos), 0.5 * G * cos / sin
+        out = np.sum(a * ((G * bend) @ b), axis=0)
+        for k in range(a.shape[1]):
+            part = a[:, k, None] - sign * b[:, k]
+            part *= part
+            out[k] -= contract(W, np.minimum(part, most, out=part))
+        return np.asarray(8.0 / np.pi * self.scale * out)
+
     def _diag_pullback(self, A: Floats, g: Floats, inputs: bool) -> BlockGradient:
-        a = self._scaled(A)
+        a, shift = self._shortened(A)
         v = self.scale * (1.0 + norms(a))
         root = np.sqrt(1.0 + 4.0 * v)
         inner = 2.0 / np.pi * contract(g, np.arctan2(2.0 * v, root))
         dv = 4.0 / np.pi * g / ((1.0 + 2.0 * v) * root)
         da = 2.0 * self.scale * dv[:, None] * a
         others = {"scale": contract(dv, v) / self.scale}
-        return self._chained(da, None, np.sum(da * a, axis=0), others, inner, inputs)
+        scales = np.sum(da * a, axis=0)
+        return self._chained(np.ldexp(da, -shift), None, scales, others, inner, inputs)
 
 
-def _gram_determinants(a: Floats, b: Floats) -> Floats:
+def _gram_determinants(a: Floats, b: Floats, near: NDArray[np.bool_]) -> Floats:
     """Return (1 + |a|^2)(1 + |b|^2) - (1 + a.b)^2 for each pair of rows, from their differences.
 
-    With delta = b - a it is |delta|^2 + |a|^2 |delta's part across a|^2, of which there is none in
-    one column.
+    With delta = b - a and x the shorter of b and delta (`near` tells where that is delta) it is
+    |delta|^2 + |a|^2 |x's part across a|^2, of which there is none in one column.
     """
     out = np.empty((a.shape[0], b.shape[0]))
     loops().squared_distances(np.ascontiguousarray(a), np.ascontiguousarray(b.T), out, np.inf)
@@ -142,11 +191,14 @@ def _gram_determinants(a: Floats, b: Floats) -> Floats:
         return out
     squares = norms(a)[:, None]
     along = a / np.sqrt(np.where(squares > 0.0, squares, 1.0))
-    # delta's part along a; what rounding leaves in it counts by its square only
-    shift = along @ (b - a[:1]).T - np.sum(along * (a - a[:1]), axis=1)[:, None]
-    across, part = np.zeros_like(out), np.empty_like(out)
+    # x's part along a; what rounding leaves in it counts by its square only
+    centre = origin(a)
+    shift = along @ (b - centre).T - np.sum(along * (a - centre), axis=1)[:, None]
+    np.copyto(shift, along @ b.T, where=~near)
+    taken, across, part = near.astype(float), np.zeros_like(out), np.empty_like(out)
     for k in range(a.shape[1]):
-        np.subtract(b[:, k], a[:, k, None], out=part)
+        np.multiply(taken, a[:, k, None], out=part)
+        np.subtract(b[:, k], part, out=part)
         part -= along[:, k, None] * shift
         part *= part
         across += part

@@ -121,29 +121,60 @@ class Kernel(Assembled):
     # --- composition --------------------------------------------------------------------------
 
     def __add__(self, other: Any) -> Kernel:
-        from mercer.kernels.composite import add
+        from mercer.kernels.operators import add
 
         return add(self, other)
 
     __radd__ = __add__
 
     def __mul__(self, other: Any) -> Kernel:
-        from mercer.kernels.composite import multiply
+        from mercer.kernels.operators import multiply
 
         return multiply(self, other)
 
     __rmul__ = __mul__
 
     def __pow__(self, exponent: float) -> Kernel:
-        from mercer.kernels.composite import Power
+        from mercer.kernels.of_one import Power
 
         return Power(self, exponent)
 
-    def on(self, columns: int | Sequence[int]) -> Kernel:
-        """Return this kernel applied to some columns of the inputs only."""
-        from mercer.kernels.composite import On
+    def on(self, columns: int | str | Sequence[int | str]) -> Kernel:
+        """Return this kernel applied to some columns of the inputs only.
+
+        Parameters
+        ----------
+        columns : int, str, or sequence of either
+            Column numbers from 0, or names, for estimators that are fitted to frames.
+
+        Examples
+        --------
+        >>> from mercer.kernels import RBF, Periodic
+        >>> RBF().on([0, 2]) + Periodic().on("hour")
+        RBF(length_scale=1).on([0, 2]) + Periodic(length_scale=1, periodicity=1).on(['hour'])
+        """
+        from mercer.kernels.columns import On
 
         return On(self, columns)
+
+    def with_columns(self, names: Sequence[str] | None) -> Self:
+        """Return the kernel with column numbers in place of names; itself where it has no names.
+
+        Parameters
+        ----------
+        names : sequence of str, or None
+            The names of all columns of the inputs; None if these have no names.
+
+        Examples
+        --------
+        >>> from mercer.kernels import RBF
+        >>> RBF().on("age").with_columns(["height", "age"])
+        RBF(length_scale=1).on([1])
+        """
+        children = tuple(child.with_columns(names) for child in self._children)
+        if all(new is old for new, old in zip(children, self._children, strict=True)):
+            return self
+        return self._with_children(children)
 
     # --- description --------------------------------------------------------------------------
 

@@ -9,14 +9,15 @@ import numpy as np
 
 from mercer.kernels.adaptor import SklearnKernel, parameter_of
 from mercer.kernels.base import Kernel
-from mercer.kernels.composite import Power, Product, Scaled, Sum
+from mercer.kernels.composite import Product, Sum
 from mercer.kernels.constant import Constant
 from mercer.kernels.dot import Linear
+from mercer.kernels.of_one import Power, Scaled
 from mercer.kernels.periodic import Periodic
 from mercer.kernels.stationary import RBF, Matern, RationalQuadratic
 from mercer.params import Parameter, positive
 
-__all__ = ["from_sklearn"]
+__all__ = ["convert_leaf", "from_sklearn", "is_sklearns_own"]
 
 # The metrics of PairwiseKernel that are no covariances.
 _INDEFINITE = ("sigmoid", "tanh", "additive_chi2")
@@ -85,13 +86,12 @@ class _Conversion:
         self.n_columns = n_columns
 
     def parts(self, kernel: Any) -> _Parts:
-        from sklearn.gaussian_process import kernels as skl
-
         name = type(kernel).__name__
         convert: Callable[[Any], _Parts] | None = getattr(self, f"_{name}", None)
-        if convert is None or getattr(skl, name, None) is not type(kernel):
-            return _Parts(SklearnKernel(kernel))
-        return convert(kernel)
+        if convert is not None and is_sklearns_own(kernel):
+            return convert(kernel)
+        leaf = convert_leaf(kernel, self.n_columns)
+        return _Parts(SklearnKernel(kernel, _is_mercer(kernel)) if leaf is None else leaf)
 
     # --- operators ----------------------------------------------------------------------------
 
@@ -135,42 +135,59 @@ class _Conversion:
             "of its `kernels`"
         )
 
-    # --- leaves -------------------------------------------------------------------------------
-
-    def _ConstantKernel(self, kernel: Any) -> _Parts:
-        return _Parts(Constant(_parameter(kernel, "constant_value")))
-
     def _WhiteKernel(self, kernel: Any) -> _Parts:
         return _Parts(None, _parameter(kernel, "noise_level"))
 
-    def _RBF(self, kernel: Any) -> _Parts:
-        return _Parts(RBF(_parameter(kernel, "length_scale")))
 
-    def _Matern(self, kernel: Any) -> _Parts:
-        length_scale = _parameter(kernel, "length_scale")
-        if np.isinf(kernel.nu):
-            return _Parts(RBF(length_scale))
-        return _Parts(Matern(length_scale, nu=kernel.nu))
+def is_sklearns_own(kernel: Any) -> bool:
+    """Whether a kernel's class is one of scikit-learn's, rather than derived from one."""
+    from sklearn.gaussian_process import kernels as skl
 
-    def _RationalQuadratic(self, kernel: Any) -> _Parts:
-        alpha = _parameter(kernel, "alpha")
-        return _Parts(RationalQuadratic(_parameter(kernel, "length_scale"), alpha))
+    return getattr(skl, type(kernel).__name__, None) is type(kernel)
 
-    def _ExpSineSquared(self, kernel: Any) -> _Parts:
-        if self.n_columns is not None and self.n_columns > 1:
-            return _Parts(SklearnKernel(kernel, is_mercer=False))
-        periodicity = _parameter(kernel, "periodicity")
-        return _Parts(Periodic(_parameter(kernel, "length_scale"), periodicity))
 
-    def _DotProduct(self, kernel: Any) -> _Parts:
-        sigma = _parameter(kernel, "sigma_0")
-        bounds = None if sigma.bounds is None else tuple(np.square(b) for b in sigma.bounds)
-        return _Parts(Linear(sigma.replace(value=np.square(sigma.value), bounds=bounds)))
+def convert_leaf(
+    kernel: Any,
+    n_columns: int | None = None,
+    parameter: Callable[[Any, str], Parameter] | None = None,
+) -> Kernel | None:
+    """Return Mercer's form of a kernel that is not made of others, None where it has none.
 
-    def _PairwiseKernel(self, kernel: Any) -> _Parts:
-        metric = kernel.metric
-        mercer = not (isinstance(metric, str) and metric in _INDEFINITE)
-        return _Parts(SklearnKernel(kernel, is_mercer=mercer))
+    `parameter(kernel, name)` gives the `Parameter` for a hyperparameter; without it, that has the
+    same value, bounds and fixedness. White noise has no form as a kernel.
+    """
+    if not is_sklearns_own(kernel):
+        return None
+    of = _parameter if parameter is None else parameter
+    match type(kernel).__name__:
+        case "ConstantKernel":
+            return Constant(of(kernel, "constant_value"))
+        case "RBF":
+            return RBF(of(kernel, "length_scale"))
+        case "Matern" if np.isinf(kernel.nu):
+            return RBF(of(kernel, "length_scale"))
+        case "Matern":
+            return Matern(of(kernel, "length_scale"), nu=kernel.nu)
+        case "RationalQuadratic":
+            return RationalQuadratic(of(kernel, "length_scale"), of(kernel, "alpha"))
+        case "ExpSineSquared" if n_columns is None or n_columns == 1:
+            return Periodic(of(kernel, "length_scale"), of(kernel, "periodicity"))
+        case "DotProduct":
+            return Linear(_squared(of(kernel, "sigma_0")))
+    return None
+
+
+def _is_mercer(kernel: Any) -> bool:
+    """Whether a kernel that stays what it is is a covariance, as far as is known."""
+    if not is_sklearns_own(kernel):
+        return True
+    name, metric = type(kernel).__name__, getattr(kernel, "metric", None)
+    return name != "ExpSineSquared" and not (isinstance(metric, str) and metric in _INDEFINITE)
+
+
+def _squared(sigma: Parameter) -> Parameter:
+    bounds = None if sigma.bounds is None else tuple(np.square(b) for b in sigma.bounds)
+    return sigma.replace(value=np.square(sigma.value), bounds=bounds)
 
 
 def _parameter(kernel: Any, name: str) -> Parameter:

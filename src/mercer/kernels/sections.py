@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.kernels.base import BlockGradient, Kernel
-from mercer.kernels.composite import OfOne
 from mercer.kernels.features import shape_of
+from mercer.kernels.of_one import OfOne
 from mercer.kernels.tiles import contract
 from mercer.params import Parameter
 from mercer.registry import storable

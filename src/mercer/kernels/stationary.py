@@ -3,9 +3,8 @@
 s(x, x') = sum_k (x_k - x'_k)^2 / l_k^2, with one length scale or one a column. A profile gives
 k(s) and, pulled back, W = G k'(s); the derivatives in length scales and inputs are written once,
 here. Distances are sums of squared differences, never expanded into products, so coincident points
-are at distance 0 exactly. Differences are taken from a tile's first row before they are divided by
-length scales: rows far from 0 but near each other lose no digits. Where the first row is itself far
-from the others, distances among those are as exact as rounding x/l at that distance lets them be.
+are at distance 0 exactly. Differences are taken from a point near 0 of a tile (see `tiles.origin`)
+before they are divided by length scales: rows far from 0 but near each other lose no digits.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mercer.kernels.base import BlockGradient, Kernel
 from mercer.kernels.bessel import matern_slope, matern_value
-from mercer.kernels.tiles import contract, scratch
+from mercer.kernels.tiles import contract, origin, scratch
 from mercer.linalg import PROFILES, loops
 from mercer.params import Parameter, positive
 from mercer.registry import storable
@@ -73,12 +72,12 @@ class Stationary(Kernel):
 
     def _scaled(self, A: Floats, B: Floats) -> tuple[Floats, Floats]:
         """Return the scaled inputs A (a, d) and B' (d, b)."""
-        # Seen from one of their number: far from 0, dividing would round away the differences.
-        origin, lengths = A[:1], np.reshape(self.length_scale, (-1, 1))
+        # Far from 0, dividing would round away the differences.
+        seen_from, lengths = origin(A)[:, None], np.reshape(self.length_scale, (-1, 1))
         scaled, scaled_t = np.empty(A.shape), np.empty(B.shape[::-1])
         with np.errstate(over="ignore"):
-            np.subtract(A, origin, out=scaled)
-            np.subtract(B.T, origin.T, out=scaled_t)
+            np.subtract(A, seen_from.T, out=scaled)
+            np.subtract(B.T, seen_from, out=scaled_t)
             scaled /= lengths.T
             scaled_t /= lengths
         return scaled, scaled_t
@@ -114,8 +113,7 @@ class Stationary(Kernel):
             return super()._times(A, B, V)
         name, shape = found
         out = np.empty((len(A), V.shape[1]))
-        weights = np.array(V.T, order="C")  # a copy: the loops take no read-only array
-        arrays = (*self._scaled(A, B), weights, out)
+        arrays = (*self._scaled(A, B), np.ascontiguousarray(V.T), out)
         too_far = loops().weigh(PROFILES.index(name), shape, *arrays, _FAR)
         return super()._times(A, B, V) if too_far else out
 

@@ -15,6 +15,7 @@ __all__ = [
     "TILE",
     "contract",
     "numeric_rows",
+    "origin",
     "pair",
     "plain_tile",
     "scratch",
@@ -58,6 +59,19 @@ def contract(G: Floats, K: Floats) -> float:
     return float(np.einsum("i,i->", G.reshape(-1), K.reshape(-1)))
 
 
+def origin(A: Floats) -> Floats:
+    """Return the point (d,) from which differences of the rows of A to others keep their digits.
+
+    It has the value of least magnitude in each column. Seen from it no number grows to more than
+    the sum of what it was and what a row of A has there, so that a difference of two rows is
+    rounded hardly more than the rows themselves were, wherever other rows are. The first row would
+    not do: if it is far from the others, their differences are lost.
+    """
+    out = np.empty(A.shape[1])
+    loops().nearest_to_zero(np.ascontiguousarray(A), out)
+    return out
+
+
 def transposed(A: Floats) -> Floats:
     """Return a tile transposed, as an array of its own: faster than to read it column by column."""
     out = scratch(A.shape[1], A.shape[0])
@@ -81,7 +95,7 @@ def plain_tile(G: Floats) -> Any:
 
     def tile(i: slice, j: slice) -> Floats:
         part = G[i, j]
-        copied = scratch(*part.shape)  # a copy: the loops take no read-only array
+        copied = scratch(*part.shape)  # in one piece, as the loops want it
         copied[:] = part
         return copied
 

@@ -150,7 +150,9 @@ class Likelihood(Parametrised):
         """Return the least value that a new observation is at most with probability `level`.
 
         Found on the predictive distribution function: until that is within 1e-10 of the level, as
-        a part of the tail beyond it, or until rounding lets nothing between, where it jumps.
+        a part of the tail beyond it, or until rounding lets nothing between, where it jumps. Above
+        1/2 that tail is what the function lacks to 1, of which rounding takes 1e-15: at a level of
+        1 - 1e-12, a thousandth of the tail.
         """
         (m, v, p), shape = _rows(mean=mean, var=var, level=level)
         check_level(p)

@@ -30,6 +30,8 @@ def expected(
 ) -> Floats:
     """Return `expectation(function, mean, var, knots)` where floating-point numbers can hold it.
 
+    A variance of 0 gives the function's own value at the mean, to the last digit.
+
     The quadrature leaves out places where the function is infinite or NaN, for which no integrand
     can be told. That is right as long as the Gaussian has died away there. It has not, where its
     density times the largest number, or times 1 if the function is `bounded` by it, is more than
@@ -56,6 +58,9 @@ def expected(
 
     out = expectation(watched, mean, var, knots)
     with np.errstate(all="ignore"):
+        certain = np.flatnonzero(var == 0.0)
+        if certain.size:
+            out[certain] = function(certain[:, None], mean[certain, None])[:, 0]
         size = 0.0 if bounded else np.log(np.maximum(np.abs(out), np.finfo(float).tiny))
         missing = (0.0 if bounded else _LARGEST) - 0.5 * nearest**2
         refused = np.isinf(out) | (missing > size + _NEGLIGIBLE)

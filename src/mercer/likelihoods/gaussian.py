@@ -195,7 +195,7 @@ class Gaussian(Likelihood):
     def predictive_cdf(self, y: ArrayLike, mean: ArrayLike, var: ArrayLike) -> Floats:
         """Return the probability that a new observation is at most y."""
         y, mean, var = broadcast(y=y, mean=mean, var=var)
-        return np.asarray(ndtr((y - mean) / np.sqrt(var + self.new_variance)))
+        return _normal_cdf(y - mean, var + self.new_variance)
 
     def quantile(self, mean: ArrayLike, var: ArrayLike, level: ArrayLike) -> Floats:
         """Return mean + sqrt(var + s) z with z the quantile of the standard normal."""
@@ -213,8 +213,8 @@ class Gaussian(Likelihood):
 
     def conditional_cdf(self, y: ArrayLike, f: ArrayLike) -> Floats:
         """Return the normal distribution function."""
-        z = (np.asarray(y, dtype=float) - np.asarray(f, dtype=float)) / np.sqrt(self.new_variance)
-        return np.asarray(ndtr(z))
+        residual = np.asarray(y, dtype=float) - np.asarray(f, dtype=float)
+        return _normal_cdf(residual, self.new_variance)
 
     def sample(self, f: ArrayLike, rng: np.random.Generator) -> Floats:
         """Draw one new observation for each f."""
@@ -294,4 +294,14 @@ class Gaussian(Likelihood):
 
 
 def _log_normal(residual: Floats, var: float | Floats) -> Floats:
-    return np.asarray(-0.5 * (residual**2 / var + np.log(var) + _LOG_2PI))
+    """Return log N(residual; 0, var); without variance, inf at 0 and -inf elsewhere."""
+    with np.errstate(all="ignore"):
+        out = -0.5 * ((residual / np.sqrt(var)) ** 2 + np.log(var) + _LOG_2PI)
+    return np.where(np.equal(var, 0.0), np.where(residual == 0.0, np.inf, -np.inf), out)
+
+
+def _normal_cdf(residual: Floats, var: float | Floats) -> Floats:
+    """Return the distribution function of N(0, var); without variance, a step to 1 at 0."""
+    with np.errstate(all="ignore"):
+        out = ndtr(residual / np.sqrt(var))
+    return np.where(np.equal(var, 0.0), np.where(residual >= 0.0, 1.0, 0.0), out)

@@ -18,6 +18,9 @@ from mercer.linalg._elementary import log1p as _log1p
 
 Vector = float64[::1]
 Matrix = float64[:, ::1]
+# What is only read may be read-only: the points of a posterior are.
+Given = types.Array(float64, 2, "C", readonly=True)
+GivenVector = types.Array(float64, 1, "C", readonly=True)
 
 # "reassoc" lets sums run in vector registers. It does not assume the absence of infinities or NaN.
 _SUM = {**_COMMON, "fastmath": {"contract", "reassoc", "nsz"}}
@@ -29,7 +32,16 @@ _COLUMNS = 32
 _STRIP = 384
 
 
-@njit(types.boolean(Matrix, Matrix, float64), **_MAP)
+@njit(void(Given, Vector), **_COMMON)
+def nearest_to_zero(A, out):  # type: ignore[no-untyped-def]
+    out[:] = A[0]
+    for i in range(1, A.shape[0]):
+        for k in range(out.size):
+            if abs(A[i, k]) < abs(out[k]):
+                out[k] = A[i, k]
+
+
+@njit(types.boolean(Given, Given, float64), **_MAP)
 def _beyond(A, Bt, far):  # type: ignore[no-untyped-def]
     count = 0
     for points in (A, Bt):
@@ -38,7 +50,7 @@ def _beyond(A, Bt, far):  # type: ignore[no-untyped-def]
     return count > 0
 
 
-@njit(types.boolean(Matrix, Matrix, Matrix, float64), **_MAP)
+@njit(types.boolean(Given, Given, Matrix, float64), **_MAP)
 def squared_distances(A, Bt, out, far):  # type: ignore[no-untyped-def]
     n, d = A.shape
     m = Bt.shape[1]
@@ -62,7 +74,7 @@ def squared_distances(A, Bt, out, far):  # type: ignore[no-untyped-def]
     return _beyond(A, Bt, far)
 
 
-@njit(void(Matrix, Matrix), **_COMMON)
+@njit(void(Given, Matrix), **_COMMON)
 def transpose(A, out):  # type: ignore[no-untyped-def]
     # Eight rows at a time: the lines they are read from stay in the L1 cache until used up.
     n, m = A.shape
@@ -73,7 +85,7 @@ def transpose(A, out):  # type: ignore[no-untyped-def]
                 out[j, i] = A[i, j]
 
 
-@njit(void(Matrix, Matrix, Matrix, Vector), **_SUM)
+@njit(void(Given, Given, Given, Vector), **_SUM)
 def pull_scales(A, Bt, W, out):  # type: ignore[no-untyped-def]
     n, d = A.shape
     m = Bt.shape[1]
@@ -110,7 +122,7 @@ def pull_scales(A, Bt, W, out):  # type: ignore[no-untyped-def]
                 out[k] += total
 
 
-@njit(void(Matrix, Matrix, Matrix, Matrix, Matrix), **_SUM)
+@njit(void(Given, Given, Given, Matrix, Matrix), **_SUM)
 def pull_points(A, Bt, W, dA, dBt):  # type: ignore[no-untyped-def]
     n, d = A.shape
     m = Bt.shape[1]
@@ -139,7 +151,7 @@ def value_rbf(s):  # type: ignore[no-untyped-def]
         s[i] = _exp(-0.5 * s[i])
 
 
-@njit(types.UniTuple(float64, 2)(Vector, Vector), **_SUM)
+@njit(types.UniTuple(float64, 2)(Vector, GivenVector), **_SUM)
 def pull_rbf(s, G):  # type: ignore[no-untyped-def]
     inner = 0.0
     outer = 0.0
@@ -158,7 +170,7 @@ def value_exponential(s):  # type: ignore[no-untyped-def]
         s[i] = _exp(-math.sqrt(s[i]))
 
 
-@njit(types.UniTuple(float64, 2)(Vector, Vector), **_SUM)
+@njit(types.UniTuple(float64, 2)(Vector, GivenVector), **_SUM)
 def pull_exponential(s, G):  # type: ignore[no-untyped-def]
     inner = 0.0
     outer = 0.0
@@ -180,7 +192,7 @@ def value_matern32(s):  # type: ignore[no-untyped-def]
         s[i] = (1.0 + z) * _exp(-z)
 
 
-@njit(types.UniTuple(float64, 2)(Vector, Vector), **_SUM)
+@njit(types.UniTuple(float64, 2)(Vector, GivenVector), **_SUM)
 def pull_matern32(s, G):  # type: ignore[no-untyped-def]
     inner = 0.0
     outer = 0.0
@@ -201,7 +213,7 @@ def value_matern52(s):  # type: ignore[no-untyped-def]
         s[i] = (1.0 + z + z * z * (1.0 / 3.0)) * _exp(-z)
 
 
-@njit(types.UniTuple(float64, 2)(Vector, Vector), **_SUM)
+@njit(types.UniTuple(float64, 2)(Vector, GivenVector), **_SUM)
 def pull_matern52(s, G):  # type: ignore[no-untyped-def]
     inner = 0.0
     outer = 0.0
@@ -222,7 +234,7 @@ def value_rational(s, alpha):  # type: ignore[no-untyped-def]
         s[i] = _exp(-alpha * _log1p(scale * s[i]))
 
 
-@njit(types.UniTuple(float64, 3)(Vector, Vector, float64), **_SUM)
+@njit(types.UniTuple(float64, 3)(Vector, GivenVector, float64), **_SUM)
 def pull_rational(s, G, alpha):  # type: ignore[no-untyped-def]
     inner = 0.0
     outer = 0.0
@@ -257,7 +269,7 @@ def value(profile, shape, s):  # type: ignore[no-untyped-def]
         value_rational(s, shape)
 
 
-@njit(types.boolean(int64, float64, Matrix, Matrix, Matrix, Matrix, float64), **_SUM)
+@njit(types.boolean(int64, float64, Given, Given, Given, Matrix, float64), **_SUM)
 def weigh(profile, shape, A, Bt, Vt, out, far):  # type: ignore[no-untyped-def]
     n, d = A.shape
     m = Bt.shape[1]

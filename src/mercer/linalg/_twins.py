@@ -14,6 +14,11 @@ from mercer.linalg.loops import PROFILES
 Floats = NDArray[np.float64]
 
 
+def nearest_to_zero(A: Floats, out: Floats) -> None:
+    """Write the value of least magnitude in each column into out, the first of several."""
+    out[:] = A[np.argmin(np.abs(A), axis=0), np.arange(A.shape[1])]
+
+
 def squared_distances(A: Floats, Bt: Floats, out: Floats, far: float) -> bool:
     """Write sum_k (A_ik - B_jk)^2 into out; Bt is B transposed.
 

@@ -178,7 +178,8 @@ def matrix(X: Any) -> Floats:
 def _show(value: Any) -> str:
     if isinstance(value, float | np.ndarray):
         array = np.asarray(value)
-        return np.array2string(
+        text = np.array2string(
             array, separator=", ", threshold=20, formatter={"float": lambda v: f"{v:.4g}"}
         )
+        return " ".join(text.split())  # in one line
     return str(getattr(value, "__name__", None) or repr(value))

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mercer.params.named import Named
 from mercer.params.parameter import Parameter
 
 __all__ = ["Parametrised", "positive"]
@@ -39,14 +40,13 @@ def positive(
     return parameter.replace(transform=transform)
 
 
-class Parametrised:
+class Parametrised(Named):
     """An immutable object with named parameters of its own, and perhaps with children.
 
     Subclasses call `_set` once in their constructor. Everything about flat vectors is written
     here: `theta` runs over the object's own free parameters, then over its children's.
     """
 
-    _parameters: dict[str, Parameter]
     _children: tuple[Parametrised, ...]
 
     def _set(self, *children: Parametrised, **parameters: Parameter) -> None:
@@ -96,10 +96,8 @@ class Parametrised:
         for name, p in self._parameters.items():
             if p.is_free:
                 names += [f"{name}[{i}]" for i in range(p.size)] if p.is_vector else [name]
-        labels = [type(c).__name__ for c in self._children]
-        for i, (child, label) in enumerate(zip(self._children, labels, strict=True)):
-            number = f"{labels[: i + 1].count(label)}" if labels.count(label) > 1 else ""
-            names += [f"{label}{number}.{n}" for n in child.parameter_names]
+        for label, child in zip(self._labelled(), self._children, strict=True):
+            names += [f"{label}.{n}" for n in child.parameter_names]
         return names
 
     def with_theta(self, theta: ArrayLike) -> Self:

@@ -107,7 +107,7 @@ class Posterior(Bilinear, Predictive):
 
     @property
     def C(self) -> Floats:
-        """C of SOGP 2.5, so that cov = k + k_B' C k_B, in the units of `scale`.
+        """C of (SOGP 2.8), so that cov = k + k_B' C k_B, in the units of `scale`.
 
         Shape (m, m), or (P, m, P, m) for coupled outputs.
         """

@@ -1,0 +1,50 @@
+"""Docstrings as they are written: |K|, x_i and kernel_ are formulas and names, not markup.
+
+Runs after numpydoc has made reStructuredText of them.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from sphinx.application import Sphinx
+
+_CODE = re.compile(r"(``.*?``|`[^`]*`)")
+_REFERENCE = re.compile(r"(?<=[A-Za-z0-9])_(?![\w`])")
+
+
+def plain(lines: list[str]) -> list[str]:
+    """Return the lines with bars and trailing underscores escaped, but for code."""
+    out: list[str] = []
+    literal: int | None = None  # the indentation above which lines are a literal block
+    example = False
+    for line in lines:
+        indentation = len(line) - len(line.lstrip())
+        if literal is not None and line.strip() and indentation <= literal:
+            literal = None
+        example = bool(line.strip()) and (example or line.lstrip().startswith(">>>"))
+        if literal is not None or example:
+            out.append(line)
+            continue
+        if line.rstrip().endswith("::") or line.lstrip().startswith(".. code-block"):
+            literal = indentation
+        out.append("".join(_escaped(part) for part in _CODE.split(line)))
+    return out
+
+
+def _escaped(part: str) -> str:
+    if part.startswith("`"):
+        return part
+    return _REFERENCE.sub(r"\\_", part.replace("|", r"\|"))
+
+
+def process(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Rewrite the lines in place, for the `autodoc-process-docstring` event."""
+    lines[:] = plain(lines)
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Register the rewriting."""
+    app.connect("autodoc-process-docstring", process, priority=900)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,5 @@
+"""``python -m mercer.cli`` is the command ``mercer``."""
+
+from mercer.cli.main import main
+
+main()

@@ -1,0 +1,235 @@
+"""The commands and their options.
+
+Only typer is imported here; what a command needs is imported when it runs.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mercer.cli.guard import guarded
+from mercer.cli.kernels import NAMES, parse_kernel, parse_period
+from mercer.cli.methods import METHODS
+
+__all__ = ["EXAMPLES", "app"]
+
+# One or more for each command; shown by its --help, and parsed by the tests.
+EXAMPLES = {
+    "": ["mercer fit data.csv --target y -o model.mercer", "mercer predict model.mercer new.csv"],
+    "fit": [
+        "mercer fit data.csv --target y -o model.mercer",
+        "mercer fit data.parquet -t price --drop id --kernel matern52+linear -o m.mercer",
+        "mercer fit data.csv -t sold --kernel rbf+periodic --period date=7 -o m.mercer",
+    ],
+    "predict": [
+        "mercer predict model.mercer new.csv -o predictions.csv",
+        "mercer predict model.mercer new.parquet --coverage 0.9 --keep -o out.parquet",
+        "mercer predict model.mercer - < new.csv > predictions.csv",
+    ],
+    "info": ["mercer info model.mercer"],
+    "demo": ["mercer demo", "mercer demo --folder mercer-demo"],
+}
+
+
+def _epilog(command: str) -> str:
+    examples = EXAMPLES[command]
+    head = "Examples:" if len(examples) > 1 else "Example:"
+    return "\n".join(["\b", head, *(f"  {example}" for example in examples)])
+
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Force = Annotated[bool, typer.Option("--force", help="Replace the output if it exists.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        import mercer
+
+        typer.echo(f"mercer {mercer.__version__}")
+        raise typer.Exit()
+
+
+def _checked_method(name: str) -> str:
+    if name not in METHODS:
+        raise typer.BadParameter(f"{name!r} is not one of: {', '.join(METHODS)}")
+    return name
+
+
+def _checked_kernel(text: str) -> str:
+    try:
+        parse_kernel(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    return text
+
+
+def _checked_periods(texts: list[str]) -> list[str]:
+    try:
+        for text in texts:
+            parse_period(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    return texts
+
+
+def _checked_coverage(value: float) -> float:
+    if not 0.0 < value < 1.0:
+        hint = f"; for {value:g}% write {value / 100:g}" if 1.0 < value < 100.0 else ""
+        raise typer.BadParameter(f"a number between 0 and 1 is wanted, got {value:g}{hint}")
+    return value
+
+
+@app.callback(epilog=_epilog(""))
+def _mercer(
+    version: Annotated[
+        bool,
+        typer.Option("--version", is_eager=True, callback=_show_version, help="Show the version."),
+    ] = False,
+) -> None:
+    """Bayesian kernel machines on tables: predictions with honest error bars."""
+
+
+@app.command(epilog=_epilog("fit"))
+def fit(
+    data: Annotated[
+        str,
+        typer.Argument(metavar="DATA", help="The table: .csv, .tsv or .parquet; - is CSV input."),
+    ],
+    target: Annotated[str, typer.Option("--target", "-t", help="The column to predict.")],
+    output: Annotated[str, typer.Option("--output", "-o", help="The model file to write.")],
+    method: Annotated[
+        str,
+        typer.Option(
+            callback=_checked_method,
+            help="; ".join(f"{name}: {found.summary}" for name, found in METHODS.items()) + ".",
+        ),
+    ] = "gp",
+    kernel: Annotated[
+        str,
+        typer.Option(
+            callback=_checked_kernel,
+            help=f"One of {', '.join(NAMES)}, or a sum such as matern52+linear.",
+        ),
+    ] = "rbf",
+    period: Annotated[
+        list[str] | None,
+        typer.Option(
+            callback=lambda texts: _checked_periods(texts or []),
+            metavar="COLUMN=LENGTH",
+            help="What the periodic kernel repeats with: of dates in days. Repeatable.",
+        ),
+    ] = None,
+    drop: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="A column to leave out. Repeatable."),
+    ] = None,
+    categorical: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="A column of codes, not of numbers. Repeatable."),
+    ] = None,
+    weights: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Weights of the rows: 2 counts a row twice."),
+    ] = None,
+    restarts: Annotated[
+        int, typer.Option(min=0, help="Random starts of the search beside the first.")
+    ] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="For the random starts.")] = 0,
+    force: Force = False,
+    debug: Debug = False,
+) -> None:
+    """Fit a model to a table and save it.
+
+    All columns but the target are inputs. Text and true/false columns are encoded, ISO dates become
+    days; missing values are refused, and columns that never vary left out. Ctrl-C ends the search
+    and keeps the best model so far.
+    """
+    with guarded(debug):
+        from mercer.cli.commands import run_fit
+        from mercer.cli.fitting import FitOptions
+
+        periods = dict(parse_period(text) for text in period or [])
+        if ("periodic" in parse_kernel(kernel)) != bool(periods):
+            raise typer.BadParameter(
+                "--kernel periodic and --period COLUMN=LENGTH are wanted together"
+            )
+        options = FitOptions(
+            target=target,
+            method=method,
+            kernel=kernel,
+            periods=periods,
+            drop=tuple(drop or ()),
+            categorical=tuple(categorical or ()),
+            weights=weights,
+            restarts=restarts,
+            seed=seed,
+        )
+        run_fit(data, output, options, force)
+
+
+@app.command(epilog=_epilog("predict"))
+def predict(
+    model: Annotated[
+        str, typer.Argument(metavar="MODEL", help="A model file that `mercer fit` wrote.")
+    ],
+    data: Annotated[
+        str,
+        typer.Argument(metavar="DATA", help="The rows: .csv, .tsv or .parquet; - is CSV input."),
+    ],
+    output: Annotated[
+        str, typer.Option("--output", "-o", help=".csv, .tsv or .parquet; - is CSV output.")
+    ] = "-",
+    coverage: Annotated[
+        float, typer.Option(callback=_checked_coverage, help="What the interval is to hold.")
+    ] = 0.95,
+    keep: Annotated[bool, typer.Option("--keep", help="Write the input's columns too.")] = False,
+    force: Force = False,
+    debug: Debug = False,
+) -> None:
+    """Predict the rows of a table.
+
+    Writes a row for each row of the table, in its order: the predicted mean of TARGET as
+    TARGET_mean, the standard deviation of a new observation as TARGET_std, and the ends of its
+    interval as TARGET_lower and TARGET_upper. Columns are matched by name.
+    """
+    with guarded(debug):
+        from mercer.cli.commands import run_predict
+
+        run_predict(model, data, output, coverage, keep, force)
+
+
+@app.command(epilog=_epilog("info"))
+def info(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model file.")],
+    debug: Debug = False,
+) -> None:
+    """Tell what a model file holds and how well the model does."""
+    with guarded(debug):
+        from mercer.cli.commands import run_info
+
+        run_info(model)
+
+
+@app.command(epilog=_epilog("demo"))
+def demo(
+    folder: Annotated[
+        str | None, typer.Option(help="Where to keep the files; by default they are not kept.")
+    ] = None,
+    force: Force = False,
+    debug: Debug = False,
+) -> None:
+    """Fit a model to made-up data and predict new rows."""
+    with guarded(debug):
+        from mercer.cli.demo import run_demo
+
+        run_demo(folder, force)

@@ -1,0 +1,87 @@
+"""What each command does, from files to files."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from mercer.cli.errors import InputError, listed
+from mercer.cli.fitting import FitOptions, fit_table
+from mercer.cli.model import TableModel
+from mercer.cli.output import published, require_table_name, require_writable, write_table
+from mercer.cli.progress import watch
+from mercer.cli.report import report
+from mercer.cli.tables import read_table
+from mercer.posterior import load, save
+
+__all__ = ["load_model", "run_fit", "run_info", "run_predict"]
+
+
+def run_fit(data: str, output: str, options: FitOptions, force: bool) -> None:
+    """Fit a model to a table, save it and tell of it."""
+    if output == "-":
+        raise InputError("a model is no text for standard output; give -o the name of a file")
+    require_writable(output, force)  # before a long fit rather than after it
+    table = read_table(data)
+    _note(table.notes)
+    model = fit_table(table, options, watch)
+    with published(output, force) as scratch:
+        save(model, scratch)
+    print(report(model))
+    print(f"\nSaved as {output}")
+
+
+def run_predict(
+    model: str, data: str, output: str, coverage: float, keep: bool, force: bool
+) -> None:
+    """Predict the rows of a table and write the predictions."""
+    require_table_name(output)
+    if output != "-":
+        require_writable(output, force)
+    fitted = load_model(model)
+    table = read_table(data)
+    if not len(table):
+        raise InputError(f"{table.source} has no rows to predict")
+    ignored = fitted.ignored(table)
+    notes = list(table.notes)
+    if ignored:
+        names = listed([repr(name) for name in ignored], 10)
+        notes.append(f"the model does not know {names}, and did not look at it")
+    _note(notes)
+    predictions = fitted.predict(table, coverage)
+    named = {f"{fitted.target}_{part}": v for part, v in predictions._asdict().items()}
+    write_table(output, named, force, table if keep else None)
+    if output != "-":
+        print(f"{len(table)} rows predicted, with {100 * coverage:g}% intervals: {output}")
+
+
+def run_info(model: str) -> None:
+    """Tell what a model file holds."""
+    found = _load(model)
+    if isinstance(found, TableModel):
+        print(report(found))
+        return
+    print(f"{model} holds a {type(found).__name__} that was saved from Python:\n{found!r}")
+
+
+def load_model(path: str) -> TableModel:
+    """Return the model that ``mercer fit`` wrote to a file."""
+    found = _load(path)
+    if not isinstance(found, TableModel):
+        raise InputError(
+            f"{path} holds a {type(found).__name__} that was saved from Python and knows no names "
+            "of columns; a file that `mercer fit` wrote is wanted"
+        )
+    return found
+
+
+def _load(path: str) -> Any:
+    import mercer.estimators  # noqa: F401  (so that `load` knows their classes)
+
+    return load(path)
+
+
+def _note(notes: Sequence[str]) -> None:
+    for note in notes:
+        sys.stderr.write(f"mercer: note: {note}\n")

@@ -1,0 +1,149 @@
+"""From a table and options to a fitted model."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.cli.columns import TableColumn, encode, learn_columns, read_numbers
+from mercer.cli.errors import InputError, listed
+from mercer.cli.kernels import build_kernel
+from mercer.cli.methods import METHODS
+from mercer.cli.model import TableModel
+from mercer.cli.summary import summarise
+from mercer.cli.tables import Table
+from mercer.evidence.defaults import deviation, spread
+
+__all__ = ["FitOptions", "fit_table"]
+
+Floats = NDArray[np.float64]
+#: Given the number of starts and of inputs, a context in which to fit; it yields `verbose`.
+Watch = Callable[[int, int], AbstractContextManager[int]]
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """What ``mercer fit`` was asked for."""
+
+    target: str
+    method: str = "gp"
+    kernel: str = "rbf"
+    periods: Mapping[str, float] = field(default_factory=dict)
+    drop: tuple[str, ...] = ()
+    categorical: tuple[str, ...] = ()
+    weights: str | None = None
+    restarts: int = 0
+    seed: int = 0
+
+
+def fit_table(table: Table, options: FitOptions, watch: Watch) -> TableModel:
+    """Fit a model to a table.
+
+    Parameters
+    ----------
+    table : Table
+        Inputs, target and perhaps weights.
+    options : FitOptions
+        What was asked for.
+    watch : callable
+        Shows the progress of the search; see `mercer.cli.progress`.
+    """
+    inputs = _input_names(table, options)
+    y = _target(table, options.target)
+    weights = _weights(table, options.weights)
+    columns, constant = learn_columns(table, inputs, options.categorical)
+    if not columns:
+        raise InputError(f"{table.source}: no column but the target varies; there is no input left")
+    X = encode(columns, table)
+    widths, variance = spread(X, weights), float(deviation(y, weights) ** 2)
+    kernel = build_kernel(options.kernel, widths, variance, _periods(columns, options.periods))
+    estimator = METHODS[options.method].build(
+        kernel=kernel, n_restarts=options.restarts, random_state=options.seed
+    )
+    started = time.perf_counter()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with watch(1 + options.restarts, X.shape[1]) as verbose:
+            estimator.set_params(verbose=verbose)
+            estimator.fit(X, y, sample_weight=weights)
+        estimator.set_params(verbose=0)
+    summary = summarise(
+        estimator,
+        columns,
+        X,
+        y,
+        options,
+        left_out=[*options.drop, *constant, *([options.weights] if options.weights else [])],
+        constant=constant,
+        source=table.source,
+        seconds=time.perf_counter() - started,
+        warnings=[str(w.message) for w in caught],
+    )
+    return TableModel(options.target, columns, estimator, summary)
+
+
+def _input_names(table: Table, options: FitOptions) -> list[str]:
+    """Return the columns to learn from, once every column that was named is there."""
+    named = [options.target, *options.drop, *options.categorical, *options.periods]
+    for name in [*named, *([options.weights] if options.weights else [])]:
+        if name not in table.names:
+            raise InputError(f"{table.source} has no column {name!r}{table.instead_of(name)}")
+    others = {options.target, options.weights}
+    both = sorted(others & {*options.drop, *options.categorical, *options.periods})  # type: ignore[type-var]
+    if both or options.target == options.weights:
+        shown = repr(both[0] if both else options.target)
+        raise InputError(f"column {shown} was given two roles: as target or weights, and another")
+    if len(table) < 2:
+        rows = "no rows" if not len(table) else "only one row"
+        raise InputError(f"{table.source} has {rows}; at least two are wanted to fit a model")
+    inputs = [n for n in table.names if n not in others and n not in options.drop]
+    if not inputs:
+        raise InputError(f"{table.source} has no column to predict {options.target!r} from")
+    return inputs
+
+
+def _target(table: Table, name: str) -> Floats:
+    try:
+        y = read_numbers(table, name)
+    except InputError as error:
+        raise InputError(f"{table.source}: the target, {error}") from None
+    if np.all(y == y[0]):
+        raise InputError(
+            f"{table.source}: the target, column {name!r}, is {y[0]:g} in every row; there is "
+            "nothing to learn"
+        )
+    return y
+
+
+def _weights(table: Table, name: str | None) -> Floats | None:
+    if name is None:
+        return None
+    try:
+        weights = read_numbers(table, name)
+    except InputError as error:
+        raise InputError(f"{table.source}: the weights, {error}") from None
+    if np.any(weights < 0) or not np.any(weights > 0):
+        wrong = table.rows_text(weights < 0) if np.any(weights < 0) else "every row is 0"
+        raise InputError(
+            f"{table.source}: weights must not be negative, and one must be above 0; column "
+            f"{name!r}: {wrong}"
+        )
+    return weights
+
+
+def _periods(columns: list[TableColumn], periods: Mapping[str, float]) -> dict[int, float]:
+    """Return the periods by the number of the encoded column."""
+    labels = [label for c in columns if c.kind in ("number", "date") for label in c.labels]
+    wrong = [repr(name) for name in periods if name not in labels]
+    if wrong:
+        raise InputError(
+            f"--period is for columns of numbers or dates that vary, and not for {listed(wrong)}"
+        )
+    every = [label for c in columns for label in c.labels]
+    return {every.index(name): length for name, length in periods.items()}

@@ -1,0 +1,32 @@
+"""The names that ``--method`` takes. A new method is one more entry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["METHODS", "Method"]
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way to fit: a line for the help, and a function from options to an unfitted estimator.
+
+    The options are `kernel` (a Kernel, or None for the method's own), `n_restarts` and
+    `random_state`.
+    """
+
+    summary: str
+    build: Callable[..., Any]
+
+
+def _gp(**options: Any) -> Any:
+    from mercer.estimators import GPRegressor
+
+    return GPRegressor(**options)
+
+
+METHODS = {
+    "gp": Method("exact Gaussian process regression, up to some ten thousand rows", _gp),
+}

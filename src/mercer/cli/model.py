@@ -1,0 +1,102 @@
+"""A fitted estimator together with the table it was fitted to: what a model file holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.cli.columns import TableColumn, encode
+from mercer.cli.tables import Table, table_of
+from mercer.registry import storable
+
+__all__ = ["Predictions", "TableModel"]
+
+Floats = NDArray[np.float64]
+
+
+class Predictions(NamedTuple):
+    """A prediction of each row: mean, standard deviation and interval of a new observation."""
+
+    mean: Floats
+    std: Floats
+    lower: Floats
+    upper: Floats
+
+
+@storable
+class TableModel:
+    """Predicts a column of a table from others, which it finds by name.
+
+    Parameters
+    ----------
+    target : str
+        The name of the column that is predicted.
+    columns : sequence of TableColumn
+        What is made of each input, in the order of the estimator's columns.
+    estimator : estimator
+        Fitted to the encoded columns.
+    summary : dict
+        How it was fitted and how well it does, in plain values (see `mercer.cli.summary`).
+
+    Examples
+    --------
+    >>> import mercer
+    >>> model = mercer.load("model.mercer")               # doctest: +SKIP
+    >>> model.predict(frame).mean                         # doctest: +SKIP
+    """
+
+    def __init__(
+        self, target: str, columns: Sequence[TableColumn], estimator: Any, summary: dict[str, Any]
+    ) -> None:
+        if not columns or not all(isinstance(c, TableColumn) for c in columns):
+            raise ValueError(f"columns must be a list of TableColumn, got {columns!r}")
+        if not hasattr(estimator, "predict_interval"):
+            raise ValueError(f"estimator must be a regressor of Mercer's, got {estimator!r}")
+        self.target, self.columns = str(target), list(columns)
+        self.estimator, self.summary = estimator, dict(summary)
+
+    def to_state(self) -> dict[str, Any]:
+        """Return what the constructor takes."""
+        return {
+            "target": self.target,
+            "columns": self.columns,
+            "estimator": self.estimator,
+            "summary": self.summary,
+        }
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        """Rebuild from `to_state`."""
+        return cls(**state)
+
+    def __repr__(self) -> str:
+        names = ", ".join(c.name for c in self.columns[:5])
+        more = ", ..." if len(self.columns) > 5 else ""
+        return f"TableModel({self.target} from {names}{more}; {self.estimator!r})"
+
+    def encode(self, data: Any) -> Floats:
+        """Return the estimator's inputs for the rows of a table or a frame."""
+        return encode(self.columns, table_of(data))
+
+    def predict(self, data: Any, coverage: float = 0.95) -> Predictions:
+        """Predict each row of a table, or of a frame of pandas, polars or Arrow.
+
+        Parameters
+        ----------
+        data : Table or frame
+            Columns are matched by name; those that the model does not know are not looked at.
+        coverage : float, default 0.95
+            What the interval is to hold of new observations.
+        """
+        X = self.encode(data)
+        mean, std = self.estimator.predict(X, return_std=True)
+        lower, upper = self.estimator.predict_interval(X, coverage=coverage)
+        return Predictions(mean, std, lower, upper)
+
+    def ignored(self, table: Table) -> list[str]:
+        """Return the columns of a table that the model has no use for."""
+        known = {self.target, *(c.name for c in self.columns), *self.summary.get("left_out", [])}
+        return [name for name in table.names if name not in known]

@@ -1,0 +1,89 @@
+"""The summary of a model in words, for ``mercer fit`` and ``mercer info``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mercer.cli.errors import listed
+from mercer.cli.methods import METHODS
+from mercer.cli.model import TableModel
+
+__all__ = ["report"]
+
+_COLUMNS_SHOWN = 15
+_BAR = 20
+_NAME = 28
+
+
+def report(model: TableModel) -> str:
+    """Return all there is to say of a model."""
+    summary = model.summary
+    sections = [_data(model), _quality(summary), _relevance(summary), _warnings(summary)]
+    return "\n\n".join("\n".join(lines) for lines in sections if lines)
+
+
+def _data(model: TableModel) -> list[str]:
+    summary = model.summary
+    method = METHODS.get(summary["method"])
+    numbers = [c.name for c in model.columns if c.kind == "number"]
+    lines = [
+        f"target    {model.target} (mean {summary['target_mean']:.4g}, standard deviation "
+        f"{summary['target_std']:.4g})",
+        f"rows      {summary['rows']} from {summary['source']}",
+        f"columns   {len(model.columns)}: " + listed([c.name for c in model.columns], 10),
+    ]
+    if len(numbers) < len(model.columns):
+        encoded = [c for c in model.columns if c.kind != "number"]
+        for i, column in enumerate(encoded[:_COLUMNS_SHOWN]):
+            head = "encoded" if i == 0 else ""
+            lines.append(f"{head:9} {column.name}: {column.describe()}")
+        if len(encoded) > _COLUMNS_SHOWN:
+            lines.append(f"{'':9} and {len(encoded) - _COLUMNS_SHOWN} more")
+    if summary.get("constant"):
+        lines.append(f"left out  {listed(summary['constant'], 10)}: the same in every row")
+    if summary.get("weights"):
+        lines.append(f"weights   {summary['weights']}")
+    about = f" ({method.summary})" if method else ""
+    lines.append(f"method    {summary['method']}{about}, kernel {summary['kernel']}")
+    lines.append(f"fitted    in {summary['seconds']:.1f} s")
+    return lines
+
+
+def _quality(summary: dict[str, Any]) -> list[str]:
+    lines = []
+    if "log_evidence" in summary:
+        lines.append(f"log evidence   {summary['log_evidence']:.4f}")
+    if "noise_std" in summary:
+        lines.append(f"noise          standard deviation {summary['noise_std']:.4g}")
+    left = summary.get("leave_one_out")
+    if left:
+        lines += [
+            "leave-one-out  each row predicted from all the others:",
+            f"  RMSE         {left['rmse']:.4g} (the target's standard deviation: "
+            f"{summary['target_std']:.4g})",
+            f"  NLPD         {left['nlpd']:.4f} (mean negative log predictive density)",
+            f"  coverage     {100 * left['coverage_95']:.1f}% of the rows in their 95% intervals",
+        ]
+    return lines
+
+
+def _relevance(summary: dict[str, Any]) -> list[str]:
+    rows = summary.get("relevances") or []
+    if not rows:
+        return []
+    width = min(_NAME, max(len(row[0]) for row in rows[:_COLUMNS_SHOWN]))
+    lines = ["columns, their length scales, and relevance: standard deviation over length scale"]
+    largest = rows[0][2] or 1.0
+    for name, scale, relevance in rows[:_COLUMNS_SHOWN]:
+        short = name if len(name) <= width else name[: width - 3] + "..."
+        shown = "categories" if scale is None else f"{scale:.4g}"
+        bar = "#" * round(_BAR * relevance / largest)
+        lines.append(f"  {short:{width}}  {shown:>10}  {relevance:6.3g}  {bar}".rstrip())
+    if len(rows) > _COLUMNS_SHOWN:
+        lines.append(f"  and {len(rows) - _COLUMNS_SHOWN} less relevant columns")
+    return lines
+
+
+def _warnings(summary: dict[str, Any]) -> list[str]:
+    texts = (f"{text[:1].upper()}{text[1:]}" for text in summary["warnings"])
+    return [f"Warning: {text.rstrip('.')}." for text in texts]

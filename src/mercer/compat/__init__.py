@@ -1,0 +1,8 @@
+"""scikit-learn's Gaussian processes: the same signatures and meaning, on Mercer's engines.
+
+Code that uses ``sklearn.gaussian_process`` moves by changing one import.
+"""
+
+from mercer.compat.regressor import GaussianProcessRegressor
+
+__all__ = ["GaussianProcessRegressor"]

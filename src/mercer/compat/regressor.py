@@ -1,0 +1,283 @@
+"""scikit-learn's Gaussian process regressor on Mercer's exact engine."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, clone
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import validate_data
+
+from mercer.compat.covariance import covariance_of
+from mercer.compat.options import check_options, default_kernel
+from mercer.compat.prediction import Predicts, kind_of_rows
+from mercer.compat.search import lbfgs, warn_at_bounds
+from mercer.errors import NotPositiveDefiniteError
+from mercer.estimators.memory import require_memory
+
+__all__ = ["GaussianProcessRegressor"]
+
+Floats = NDArray[np.float64]
+
+
+class GaussianProcessRegressor(Predicts, MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """Gaussian process regression with scikit-learn's signature, attributes and meaning.
+
+    A drop-in replacement for ``sklearn.gaussian_process.GaussianProcessRegressor``: kernels are
+    scikit-learn's, `theta` is in its order, `alpha` is left out of the predicted spread and a
+    `WhiteKernel` is part of it. For new code :class:`mercer.GPRegressor` is the better choice: it
+    learns the noise and the mean, and says whether a spread is that of the function or of a new
+    observation.
+
+    Parameters
+    ----------
+    kernel : scikit-learn kernel or None, default None
+        The covariance of the process. None is a constant times an RBF, which the installed version
+        of scikit-learn keeps as it is (before 1.9) or fits.
+    alpha : float or array of shape (n,), default 1e-10
+        Added to the diagonal of the kernel matrix of the training rows.
+    optimizer : "fmin_l_bfgs_b", callable or None, default "fmin_l_bfgs_b"
+        A callable is called as ``optimizer(obj_func, initial_theta, bounds=bounds)`` and returns
+        the best theta and the least value; ``obj_func(theta, eval_gradient=True)`` is minus the log
+        evidence. None keeps the hyperparameters.
+    n_restarts_optimizer : int, default 0
+        Further starts, log-uniform within the bounds.
+    normalize_y : bool, default False
+        Whether the targets are centred and divided by their standard deviation inside.
+    copy_X_train : bool, default True
+        Whether the training rows are copied, rather than referred to.
+    n_targets : int or None, default None
+        The number of outputs of the prior that an unfitted model predicts from.
+    random_state : int, RandomState or None, default None
+        For the further starts.
+
+    Attributes
+    ----------
+    X_train_, y_train_ : ndarray
+        The training rows; the targets after `normalize_y`.
+    kernel_ : scikit-learn kernel
+        The kernel with the fitted hyperparameters.
+    L_ : ndarray of shape (n, n)
+        The lower Cholesky factor of the training rows' covariance.
+    alpha_ : ndarray of shape (n,) or (n, P)
+        The coefficients of the kernel sections.
+    log_marginal_likelihood_value_ : float
+        The log evidence of ``kernel_.theta``.
+    posterior_ : Posterior
+        The fitted process as a Mercer object, white noise left out: can be pruned, and saved.
+    n_features_in_ : int
+        The number of columns.
+    feature_names_in_ : ndarray of str
+        Their names, if they had any.
+
+    See Also
+    --------
+    mercer.GPRegressor : the same model with Mercer's own interface.
+
+    Notes
+    -----
+    O(n^3) time an evaluation of the evidence and its gradient, whatever the number of
+    hyperparameters, and n^2 doubles of memory. That holds for kernels made of scikit-learn's own
+    classes. Classes of your own, kernels over other objects than vectors, `PairwiseKernel`,
+    `ExpSineSquared` on several columns, and white noise times another kernel are called as they
+    are, with an n x n x p array of derivatives. Below some hundred rows the two libraries take
+    about the same time.
+
+    Where it differs: a search that fails, on a matrix that cannot be factorised or after a first
+    step that is far too long, is taken up again where scikit-learn's ends; samples come from a
+    Cholesky factor, so that for the same seed they are other draws from the same distribution;
+    variances that rounding has made negative become 0 without a warning; an unfitted model keeps
+    its shapes for a single row; `alpha` is never written to.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+    >>> from mercer.compat import GaussianProcessRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.linspace(0, 6, 40)[:, None]
+    >>> y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=40)
+    >>> model = GaussianProcessRegressor(1.0 * RBF() + WhiteKernel(0.1)).fit(X, y)
+    >>> mean, std = model.predict([[1.5]], return_std=True)
+    >>> bool(abs(mean[0] - np.sin(1.5)) < 3 * std[0])
+    True
+    >>> bool(model.kernel_.k2.noise_level < 0.05)
+    True
+    """
+
+    def __init__(
+        self,
+        kernel: Any = None,
+        *,
+        alpha: Any = 1e-10,
+        optimizer: Any = "fmin_l_bfgs_b",
+        n_restarts_optimizer: int = 0,
+        normalize_y: bool = False,
+        copy_X_train: bool = True,
+        n_targets: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.alpha = alpha
+        self.optimizer = optimizer
+        self.n_restarts_optimizer = n_restarts_optimizer
+        self.normalize_y = normalize_y
+        self.copy_X_train = copy_X_train
+        self.n_targets = n_targets
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: ArrayLike) -> Self:
+        """Fit the process and, unless `optimizer` is None, its hyperparameters.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d), or list of objects
+            Inputs.
+        y : array-like of shape (n,) or (n, P)
+            Targets.
+        """
+        check_options(self)
+        rng = check_random_state(self.random_state)
+        kernel = default_kernel() if self.kernel is None else clone(self.kernel)
+        targets: NDArray[Any]
+        X, targets = validate_data(
+            self, X, y, multi_output=True, y_numeric=True, **kind_of_rows(kernel)
+        )
+        n, outputs = len(targets), targets.shape[1] if targets.ndim == 2 else 1
+        if self.n_targets not in (None, outputs):
+            raise ValueError(
+                "The number of targets seen in `y` is different from the parameter `n_targets`. "
+                f"Got {outputs} != {self.n_targets}."
+            )
+        if np.ndim(self.alpha) and len(self.alpha) not in (1, n):
+            raise ValueError(
+                "alpha must be a scalar or an array with same number of entries as y. "
+                f"({len(self.alpha)} != {n})"
+            )
+        translated = covariance_of(kernel, X).translation is not None
+        require_memory(n, 1.0 if translated else 3.0 + kernel.n_dims)
+        targets = self._normalised(targets)
+        self.kernel_ = kernel
+        self.X_train_ = np.copy(X) if self.copy_X_train else X
+        self.y_train_ = np.copy(targets) if self.copy_X_train else targets
+        if self.optimizer is not None and kernel.n_dims > 0:
+            self.kernel_.theta = self._search(rng)
+            warn_at_bounds(self.kernel_)
+        self._factorise()
+        return self
+
+    def _normalised(self, y: NDArray[Any]) -> NDArray[Any]:
+        """Return the targets in the units that the kernel is in, and keep these."""
+        if not self.normalize_y:
+            units = y.shape[1] if y.ndim == 2 else 1
+            self._y_train_mean, self._y_train_std = np.zeros(units), np.ones(units)
+            return y
+        self._y_train_mean, width = np.mean(y, axis=0), np.std(y, axis=0)
+        # a constant target has no width but rounding
+        rounding = 10 * np.finfo(float).eps * np.abs(self._y_train_mean)
+        self._y_train_std = np.where(width > rounding, width, 1.0)[()]
+        return np.asarray((y - self._y_train_mean) / self._y_train_std)
+
+    def _search(self, rng: np.random.RandomState) -> Floats:
+        """Return the best theta of all starts."""
+
+        def obj_func(theta: Floats, eval_gradient: bool = True) -> Any:
+            found = self.log_marginal_likelihood(theta, eval_gradient, clone_kernel=False)
+            return (-found[0], -found[1]) if eval_gradient else -found
+
+        bounds = self.kernel_.bounds
+        starts = [self.kernel_.theta]
+        if self.n_restarts_optimizer > 0:
+            if not np.all(np.isfinite(bounds)):
+                raise ValueError(
+                    "Multiple optimizer restarts (n_restarts_optimizer>0) requires that all "
+                    "bounds are finite."
+                )
+            starts += [rng.uniform(*bounds.T) for _ in range(self.n_restarts_optimizer)]
+        ends = [self._constrained_optimization(obj_func, start, bounds) for start in starts]
+        return np.asarray(min(ends, key=lambda end: end[1])[0], dtype=float)
+
+    def _constrained_optimization(
+        self, obj_func: Any, initial_theta: Floats, bounds: Floats
+    ) -> tuple[Floats, float]:
+        """Run one start. The name is scikit-learn's: classes derived from it override this."""
+        if callable(self.optimizer):
+            theta, least = self.optimizer(obj_func, initial_theta, bounds=bounds)
+            return theta, least
+        return lbfgs(obj_func, initial_theta, bounds)
+
+    def _factorise(self) -> None:
+        """Set what predictions need, at the fitted hyperparameters."""
+        try:
+            covariance = covariance_of(self.kernel_, self.X_train_)
+            solution = covariance.solve(self.X_train_, self._targets(), self._diagonal())
+        except NotPositiveDefiniteError as error:
+            raise np.linalg.LinAlgError(
+                f"The kernel, {self.kernel_}, is not returning a positive definite matrix. Try "
+                "gradually increasing the 'alpha' parameter of your GaussianProcessRegressor "
+                f"estimator. ({error})"
+            ) from error
+        self.L_ = solution.factor.L
+        for j in range(1, len(self.L_)):  # the engine leaves anything above the diagonal
+            self.L_[:j, j] = 0.0
+        self.alpha_ = solution.alpha.reshape(self.y_train_.shape)
+        self.log_marginal_likelihood_value_ = np.float64(solution.log_evidence)
+
+    def _targets(self) -> Floats:
+        return np.asarray(self.y_train_, dtype=float).reshape(len(self.y_train_), -1)
+
+    def _diagonal(self) -> Floats:
+        """Return what is added to the diagonal, a value a row."""
+        alpha = np.asarray(self.alpha, dtype=float)
+        return np.broadcast_to(alpha, (len(self.y_train_),))
+
+    def log_marginal_likelihood(
+        self,
+        theta: ArrayLike | None = None,
+        eval_gradient: bool = False,
+        clone_kernel: bool = True,
+    ) -> Any:
+        """Return the log evidence at theta, summed over the outputs, and its gradient if asked.
+
+        Parameters
+        ----------
+        theta : array of shape (p,), optional
+            Hyperparameters, as ``kernel_.theta``; the fitted ones without it.
+        eval_gradient : bool, default False
+            Whether to return the gradient too; it needs a theta.
+        clone_kernel : bool, default True
+            Whether `kernel_` is left alone. False moves it to theta.
+
+        Returns
+        -------
+        value : float
+            -inf where the matrix cannot be factorised.
+        gradient : ndarray of shape (p,), if `eval_gradient`
+        """
+        if theta is None:
+            if eval_gradient:
+                raise ValueError("Gradient can only be evaluated for theta!=None")
+            return self.log_marginal_likelihood_value_
+        theta = np.asarray(theta, dtype=float)
+        if clone_kernel:
+            kernel = self.kernel_.clone_with_theta(theta)
+        else:
+            kernel = self.kernel_
+            kernel.theta = theta
+        covariance = covariance_of(kernel, self.X_train_)
+        rows = self.X_train_, self._targets(), self._diagonal()
+        try:
+            if eval_gradient:
+                value, gradient = covariance.evidence(*rows)
+                return np.float64(value), gradient
+            return np.float64(covariance.solve(*rows).log_evidence)
+        except NotPositiveDefiniteError:
+            return (-np.inf, np.zeros_like(theta)) if eval_gradient else -np.inf
+
+    def __sklearn_tags__(self) -> Any:
+        """Return scikit-learn's tags: predicts unfitted."""
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False
+        return tags

@@ -1,0 +1,149 @@
+"""Kernels on some columns of the inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.kernels.base import BlockGradient, Kernel
+from mercer.kernels.composite import Composite
+from mercer.kernels.of_one import OfOne
+from mercer.registry import storable
+
+__all__ = ["On"]
+
+Floats = NDArray[np.float64]
+
+
+@storable
+class On(OfOne):
+    """A kernel applied to some columns of the inputs; written ``k.on([0, 2])``.
+
+    Columns are numbers, or the names of a frame's columns, ``k.on("age")``. An estimator that is
+    given the frame takes the numbers from there; elsewhere `with_columns` does.
+    """
+
+    def __init__(self, kernel: Kernel, columns: int | str | Sequence[int | str]) -> None:
+        if not isinstance(kernel, Kernel):
+            raise ValueError(f"On takes a kernel, got {kernel!r}")
+        single = isinstance(columns, (str, int, np.integer))
+        try:
+            given: list[Any] = [columns] if single else list(columns)  # type: ignore[arg-type]
+        except TypeError:
+            given = []
+        named = all(isinstance(c, str) for c in given)
+        counted = all(isinstance(c, (int, np.integer)) and c >= 0 for c in given)
+        if not given or not (named or counted) or any(isinstance(c, bool) for c in given):
+            raise ValueError(
+                "columns must be one or more column numbers from 0, or names, and not both, got "
+                f"{columns!r}"
+            )
+        if len(set(given)) != len(given):
+            raise ValueError(f"columns must not repeat, got {columns!r}")
+        self.columns = tuple(c if isinstance(c, str) else int(c) for c in given)
+        self._set(kernel)
+
+    def _options(self) -> dict[str, Any]:
+        return {"columns": self.columns}
+
+    def with_columns(self, names: Sequence[str] | None) -> Self:
+        """Return a copy with the numbers of its columns in place of their names."""
+        columns = [c if isinstance(c, int) else _position(c, names) for c in self.columns]
+        inside = None if names is None else [names[c] for c in columns if c < len(names)]
+        kernel = self.kernel.with_columns(inside)
+        if kernel is self.kernel and tuple(columns) == self.columns:
+            return self
+        return type(self)(kernel, columns)
+
+    @property
+    def _numbers(self) -> list[int]:
+        numbers = [c for c in self.columns if isinstance(c, int)]
+        if not numbers:
+            raise ValueError(
+                f"the kernel is on columns by name, {list(self.columns)}, and which they are is "
+                "not known yet: an estimator finds them in the frame it is fitted to; elsewhere "
+                "call kernel.with_columns(names) with the names of all columns"
+            )
+        return numbers
+
+    def _check_columns(self, d: int) -> None:
+        if max(self._numbers) >= d:
+            raise ValueError(f"the kernel uses column {max(self._numbers)}, the inputs have {d}")
+        self.kernel._check_columns(len(self.columns))
+
+    @property
+    def _needs_numbers(self) -> bool:
+        return False  # in its own columns at most; the others may hold any objects
+
+    def _check_objects(self, X: NDArray[Any], name: str) -> None:
+        self.kernel.inputs(self._select(X), f"{name}[:, {self._numbers}]")
+
+    def _select(self, A: Any) -> Any:
+        if np.ndim(A) != 2:
+            raise ValueError(
+                f"columns {list(self.columns)} can only be taken of a matrix, "
+                f"got shape {np.shape(A)}"
+            )
+        selected = A[:, self._numbers]
+        try:
+            return np.ascontiguousarray(selected, dtype=float if self.kernel.is_numeric else None)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"columns {list(self.columns)} must be numbers: {error}") from None
+
+    def _block(self, A: Any, B: Any) -> Floats:
+        return self.kernel._block(self._select(A), self._select(B))
+
+    def _times(self, A: Any, B: Any, V: Floats) -> Floats:
+        return self.kernel._times(self._select(A), self._select(B), V)
+
+    def _diag(self, A: Any) -> Floats:
+        return self.kernel._diag(self._select(A))
+
+    def _scatter(self, gradient: Floats | None, like: Any) -> Floats | None:
+        if gradient is None:
+            return None
+        out = np.zeros(like.shape)
+        out[:, self._numbers] = gradient
+        return out
+
+    def _block_pullback(self, A: Any, B: Any, G: Floats, inputs: bool) -> BlockGradient:
+        part = self.kernel._block_pullback(self._select(A), self._select(B), G, inputs)
+        return part._replace(A=self._scatter(part.A, A), B=self._scatter(part.B, B))
+
+    def _diag_pullback(self, A: Any, g: Floats, inputs: bool) -> BlockGradient:
+        part = self.kernel._diag_pullback(self._select(A), g, inputs)
+        return part._replace(A=self._scatter(part.A, A))
+
+    def anchored(self, X: Any) -> Self:
+        """Return a copy anchored at the columns it uses."""
+        return self._with({}, (self.kernel.anchored(self._select(X)),))
+
+    def with_bounds_from(self, widths: Floats, variance: float) -> Self:
+        """Return a copy bounded in the units of the columns it uses."""
+        # objects other than numbers have no widths, and no parameters that would need them
+        own = widths[self._numbers] if max(self._numbers) < len(widths) else widths
+        return self._with({}, (self.kernel.with_bounds_from(own, variance),))
+
+    def __repr__(self) -> str:
+        inside = f"({self.kernel!r})" if isinstance(self.kernel, Composite) else repr(self.kernel)
+        return f"{inside}.on({list(self.columns)})"
+
+
+def _position(name: str, names: Sequence[str] | None) -> int:
+    """Return the number of the column that has a name."""
+    if names is None:
+        raise ValueError(
+            f"the kernel is on the column {name!r}, but the inputs have no column names: give a "
+            "frame of pandas or polars whose columns are named, or column numbers"
+        )
+    found = [i for i, known in enumerate(names) if known == name]
+    if len(found) == 1:
+        return found[0]
+    many = "more than one column" if found else "no column"
+    raise ValueError(
+        f"the kernel is on the column {name!r}, but the inputs have {many} of that name; their "
+        f"columns: {', '.join(map(repr, names))}"
+    )

@@ -1,0 +1,181 @@
+"""What a scorer asks of a fitted model, through pipelines, searches and wrappers.
+
+A model offers ``predict(X, return_std=True)`` and, where it can do better than a Gaussian of that
+mean and spread, ``log_predictive_density(X, y)`` and ``predict_interval(X, coverage)``. Mercer's
+regressors have all three; several of scikit-learn's have the first.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
+from sklearn.multioutput import MultiOutputRegressor
+from sklearn.pipeline import Pipeline
+
+from mercer.metrics.checks import columns
+from mercer.metrics.gaussian import baseline_log_density, crps_of_rows, log_density_of_rows
+
+__all__ = ["Predictions", "predictions"]
+
+Floats = NDArray[np.float64]
+
+# The levels at which quantiles are asked of a distribution that is not Gaussian: the nodes of
+# Gauss and Legendre between 0 and 1/2, and their mirror images.
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
+_TAILS, _SHARES = 0.25 * (1.0 + _NODES), 0.25 * _WEIGHTS
+
+
+class Predictions(Protocol):
+    """A model's predictions of given targets, an array of the targets' shape for each question."""
+
+    y: Floats
+
+    def log_density(self) -> Floats:
+        """Return the log density of each target."""
+
+    def baseline_log_density(self) -> Floats:
+        """Return the log density of each target under the training targets' mean and variance."""
+
+    def interval(self, level: float) -> tuple[Floats, Floats]:
+        """Return the ends of the equal-tailed intervals that are to hold the targets."""
+
+    def crps(self) -> Floats:
+        """Return the continuous ranked probability score of each target."""
+
+
+def predictions(model: Any, X: Any, y: ArrayLike) -> Predictions:
+    """Return the predictions of y at the rows of X by a model, whatever is wrapped around it.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        A regressor, or a `Pipeline`, a search or a `MultiOutputRegressor` around one.
+    X : array-like
+        Inputs, as the model takes them.
+    y : array-like of shape (n,) or (n, P)
+        Observed targets.
+    """
+    (targets,) = columns(y=y)
+    while True:
+        if hasattr(model, "best_estimator_"):
+            model = model.best_estimator_
+        elif isinstance(model, Pipeline):
+            if len(model.steps) > 1:
+                X = model[:-1].transform(X)
+            model = model.steps[-1][1]
+        elif isinstance(model, MultiOutputRegressor):
+            outputs = len(model.estimators_)
+            if targets.shape[1:] != (outputs,):
+                raise ValueError(
+                    f"y must have one column for each of {outputs} outputs, got {targets.shape}"
+                )
+            parts = zip(model.estimators_, targets.T, strict=True)
+            return _Stacked([predictions(part, X, column) for part, column in parts])
+        else:
+            return _Single(model, X, targets)
+
+
+class _Single:
+    """The predictions of one model."""
+
+    def __init__(self, model: Any, X: Any, y: Floats) -> None:
+        self._model, self._X, self.y = model, X, y
+
+    def log_density(self) -> Floats:
+        if hasattr(self._model, "log_predictive_density"):
+            return np.asarray(self._model.log_predictive_density(self._X, self.y))
+        return log_density_of_rows(self.y, *self._moments)
+
+    def baseline_log_density(self) -> Floats:
+        train = getattr(self._model, "y_train_", None)
+        if train is None:
+            raise ValueError(
+                f"{type(self._model).__name__} does not keep the targets it was fitted to, "
+                "y_train_; call mercer.metrics.mean_standardised_log_loss with them"
+            )
+        weights = getattr(self._model, "sample_weight_", None)
+        return baseline_log_density(self.y, np.reshape(train, (-1, *self.y.shape[1:])), weights)
+
+    def interval(self, level: float) -> tuple[Floats, Floats]:
+        if self._is_gaussian:
+            return _gaussian_interval(*self._moments, level)
+        low, high = self._model.predict_interval(self._X, coverage=level)
+        return low, high
+
+    def crps(self) -> Floats:
+        if self._is_gaussian:
+            return crps_of_rows(self.y, *self._moments)
+        # Twice the integral of the quantile loss over all levels.
+        total = np.zeros(self.y.shape)
+        for tail, share in zip(_TAILS, _SHARES, strict=True):
+            ends = self._model.predict_interval(self._X, coverage=1.0 - 2.0 * tail)
+            for level, quantile in zip((tail, 1.0 - tail), ends, strict=True):
+                error = self.y - quantile
+                total += 2.0 * share * np.maximum(level * error, (level - 1.0) * error)
+        return total
+
+    @cached_property
+    def _moments(self) -> tuple[Floats, Floats]:
+        return self._predict(self._X)
+
+    @cached_property
+    def _is_gaussian(self) -> bool:
+        """Whether predictions are Gaussian: asked of the intervals at the first few rows.
+
+        One call then answers for every level.
+        """
+        if not hasattr(self._model, "predict_interval"):
+            return True
+        few = self._X[:3]
+        mean, std = self._predict(few)
+        return all(
+            np.allclose(given, normal, rtol=1e-8, atol=1e-8 * np.max(std))
+            for level in (0.4, 0.99)
+            for given, normal in zip(
+                self._model.predict_interval(few, coverage=level),
+                _gaussian_interval(mean, std, level),
+                strict=True,
+            )
+        )
+
+    def _predict(self, X: Any) -> tuple[Floats, Floats]:
+        predict = getattr(self._model, "predict", None)
+        if predict is None or "return_std" not in inspect.signature(predict).parameters:
+            raise ValueError(
+                f"{type(self._model).__name__} predicts no spread: a probabilistic metric needs "
+                "a model with predict(X, return_std=True)"
+            )
+        mean, std = predict(X, return_std=True)
+        return np.asarray(mean, dtype=float), np.asarray(std, dtype=float)
+
+
+class _Stacked:
+    """The predictions of several models, one an output."""
+
+    def __init__(self, parts: Sequence[Predictions]) -> None:
+        self._parts = parts
+        self.y = np.column_stack([part.y for part in parts])
+
+    def log_density(self) -> Floats:
+        return np.column_stack([part.log_density() for part in self._parts])
+
+    def baseline_log_density(self) -> Floats:
+        return np.column_stack([part.baseline_log_density() for part in self._parts])
+
+    def interval(self, level: float) -> tuple[Floats, Floats]:
+        low, high = zip(*(part.interval(level) for part in self._parts), strict=True)
+        return np.column_stack(low), np.column_stack(high)
+
+    def crps(self) -> Floats:
+        return np.column_stack([part.crps() for part in self._parts])
+
+
+def _gaussian_interval(mean: Floats, std: Floats, level: float) -> tuple[Floats, Floats]:
+    half = ndtri(0.5 + 0.5 * level) * std
+    return mean - half, mean + half

@@ -1,0 +1,87 @@
+"""How the search for hyperparameters went."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mercer.plotting.models import require_fitted
+from mercer.plotting.style import BLUE, GREY, VERMILION, axes_for
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["plot_history"]
+
+_NAMES = {"loo": "leave-one-out log density"}
+
+
+def plot_history(model: Any, *, color: str = BLUE, ax: Axes | None = None) -> Axes:
+    """Draw every value of the objective that the optimiser saw, and the best so far.
+
+    A search that still climbs at its end wants more iterations. With restarts, whose evaluations
+    follow each other, a step late in the picture is a better optimum than the first one found.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        With ``history_["value"]``.
+    color : str, optional
+        Of the best so far.
+    ax : axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    Axes
+    """
+    require_fitted(model)
+    history = getattr(model, "history_", None)
+    values = np.asarray([] if history is None else history["value"], dtype=float)
+    if values.size == 0:
+        raise ValueError(
+            f"this {type(model).__name__} has no history: its hyperparameters were not "
+            "searched for (optimizer=None, or nothing to be learned)"
+        )
+    number = np.arange(1, values.size + 1)
+    best = np.fmax.accumulate(values)
+    top, start = float(best[-1]), float(values[0])
+    # Steps that overshoot may fall by orders of magnitude: they are marked at the foot.
+    depth = top - start if np.isfinite(start) and start < top else float(np.ptp(values))
+    depth = depth if depth > 0 else 1.0
+    floor = top - 1.15 * depth
+    below = ~(values >= floor)
+
+    ax = axes_for(ax)
+    ax.scatter(
+        number[~below],
+        values[~below],
+        s=14,
+        color=GREY,
+        linewidths=0,
+        zorder=2,
+        label="evaluations",
+    )
+    if np.any(below):
+        ax.scatter(
+            number[below],
+            np.full(int(np.sum(below)), floor),
+            s=26,
+            marker="v",
+            color=VERMILION,
+            linewidths=0,
+            zorder=3,
+            label="evaluations further down",
+        )
+    ax.step(number, best, where="post", color=color, linewidth=1.8, label="best so far")
+    ax.set_ylim(floor - 0.04 * depth, top + 0.08 * depth)
+    name = _NAMES.get(getattr(model, "objective", ""), "log evidence and hyperpriors")
+    ax.set(xlabel="evaluation", ylabel=name)
+    ax.locator_params(axis="x", integer=True)
+    status = getattr(model, "status_", "")
+    ax.set_title(
+        f"best {top:.6g}" + (f", {status}" if status else ""), fontsize="medium", loc="left"
+    )
+    ax.legend(frameon=False, fontsize="small")
+    return ax

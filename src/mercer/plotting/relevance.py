@@ -1,0 +1,109 @@
+"""Which columns a fitted kernel looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.kernels import Kernel, On, from_sklearn
+from mercer.kernels.stationary import Stationary
+from mercer.plotting.models import column_names, require_fitted, to_matrix, training_rows
+from mercer.plotting.style import PALETTE, axes_for
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["plot_relevance"]
+
+Floats = NDArray[np.float64]
+
+
+def plot_relevance(
+    model: Any, X: Any = None, *, n_columns: int | None = None, ax: Axes | None = None
+) -> Axes:
+    """Draw how fast the fitted function may change along each column.
+
+    The bar of a column is its standard deviation over its length scale: how many length scales its
+    values are apart. Along a column of much less than 1 the function hardly bends (it may still
+    have a slope, most of all where a linear kernel adds one); one of several is looked at closely.
+
+    Parameters
+    ----------
+    model : fitted regressor
+        With a `kernel_` of which at least one part has length scales.
+    X : array-like of shape (n, d), optional
+        Rows whose standard deviations are the units; the training rows without it.
+    n_columns : int, optional
+        How many columns to draw, the most relevant ones; all without it.
+    ax : axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    Axes
+    """
+    require_fitted(model)
+    kernel = getattr(model, "kernel_", None)
+    if kernel is not None and not isinstance(kernel, Kernel):
+        kernel = from_sklearn(kernel)[0]
+    rows = training_rows(model)[0] if X is None else to_matrix(X)
+    if rows is None:
+        raise ValueError(
+            f"this {type(model).__name__} does not tell the inputs it was fitted to: give X, for "
+            "the spread of its columns"
+        )
+    d = model.n_features_in_ if hasattr(model, "n_features_in_") else rows.shape[1]
+    if rows.shape[1] != d:
+        raise ValueError(f"X has {rows.shape[1]} columns, the model was fitted to {d}")
+    names = column_names(model, d, X)
+    parts = list(_parts(kernel.with_columns(names), np.arange(d))) if kernel is not None else []
+    if not parts:
+        raise ValueError(
+            f"the kernel {kernel!r} has no length scales in the units of the columns; RBF, Matern, "
+            "Exponential and RationalQuadratic have"
+        )
+    spread = np.std(rows, axis=0)
+    bars = np.full((len(parts), d), np.nan)
+    for bar, (_, columns, lengths) in zip(bars, parts, strict=True):
+        bar[columns] = spread[columns] / lengths
+    most = np.max(np.nan_to_num(bars), axis=0)
+    order = np.argsort(-most, kind="stable")[: d if n_columns is None else n_columns]
+
+    ax = axes_for(ax, (6.4, 1.2 + 0.32 * len(order) * max(1.0, 0.5 * len(parts))))
+    # Parts that look at the same column share its place.
+    present = ~np.isnan(bars[:, order])  # (parts, columns)
+    height = 0.75 / np.maximum(np.sum(present, axis=0), 1)
+    rank = np.cumsum(present, axis=0) - 1 - 0.5 * (np.sum(present, axis=0) - 1)
+    for i, (name, _, _) in enumerate(parts):
+        here = present[i]
+        ax.barh(
+            (np.arange(len(order)) + rank[i] * height)[here],
+            bars[i, order][here],
+            height=0.92 * height[here],
+            color=PALETTE[i % len(PALETTE)],
+            label=name,
+        )
+    ax.set_yticks(np.arange(len(order)), [names[c] for c in order])
+    ax.set_ylim(len(order) - 0.5, -0.5)  # the most relevant on top
+    ax.set(xlabel="standard deviation of the column / length scale")
+    ax.set_xlim(left=0.0)
+    if len(parts) > 1:
+        ax.legend(frameon=False, fontsize="small")
+    return ax
+
+
+def _parts(kernel: Kernel, columns: NDArray[np.intp]) -> Iterator[tuple[str, Any, Floats]]:
+    """Give each part that has length scales: its text, its columns, and one length a column."""
+    if isinstance(kernel, On):
+        columns = columns[[int(c) for c in kernel.columns]]
+    if isinstance(kernel, Stationary):
+        lengths = np.asarray(kernel.length_scale, dtype=float)
+        text = type(kernel).__name__ + (f"({float(lengths):.3g})" if lengths.ndim == 0 else "")
+        yield text, columns, np.broadcast_to(lengths, (len(columns),))
+    inside = getattr(kernel, "kernels", None) or [getattr(kernel, "kernel", None)]
+    for part in inside:
+        if isinstance(part, Kernel):
+            yield from _parts(part, columns)

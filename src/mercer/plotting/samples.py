@@ -1,0 +1,169 @@
+"""Functions drawn from a process, before and after it has seen data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from mercer.kernels import Kernel, from_sklearn
+from mercer.plotting.models import (
+    column_names,
+    interval,
+    is_fitted,
+    knows_latent,
+    one_output,
+    predict,
+    rows_like_training,
+    to_matrix,
+    training_rows,
+)
+from mercer.plotting.slices import along, is_range, span
+from mercer.plotting.style import GREY, INK, PALETTE, axes_for, sequence
+from mercer.posterior import Posterior, prior
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["plot_samples"]
+
+Floats = NDArray[np.float64]
+
+_COVERAGE = 0.95
+
+
+def plot_samples(
+    model: Any,
+    X: Any = None,
+    n_samples: int = 5,
+    *,
+    of: str = "auto",
+    latent: bool = True,
+    random_state: Any = 0,
+    output: int | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw functions from the prior or the posterior, on their mean and 95% band.
+
+    Parameters
+    ----------
+    model : kernel, or regressor with `sample_y`
+        A kernel is the process with that covariance and mean 0.
+    X : array-like of shape (n, 1), or (low, high), optional
+        Where to draw: rows of one column, or a range. By default the range of the training rows,
+        with a tenth on either side.
+    n_samples : int, default 5
+        How many functions.
+    of : {"auto", "prior", "posterior"}, default "auto"
+        "auto" is the posterior of a fitted model, and the prior of anything else. The prior of a
+        fitted model has its fitted hyperparameters.
+    latent : bool, default True
+        Whether to draw functions without their noise. A prior from a kernel has none.
+    random_state : int, RandomState, Generator or None, default 0
+        The source of randomness.
+    output : int, optional
+        Which output, where there are several.
+    ax : axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    Axes
+    """
+    kernel = _as_kernel(model)
+    fitted = kernel is None and is_fitted(model)
+    if of not in ("auto", "prior", "posterior"):
+        raise ValueError(f'of must be "auto", "prior" or "posterior", got {of!r}')
+    if kernel is None and not hasattr(model, "sample_y"):
+        raise ValueError(f"a kernel, or a model with sample_y, is wanted; got {model!r}")
+    if of == "posterior" and not fitted:
+        name = "a kernel" if kernel is not None else f"a {type(model).__name__} that is not fitted"
+        raise ValueError(f'{name} has no posterior: call fit(X, y) first, or draw of="prior"')
+    before = of == "prior" or not fitted
+    rows, known = _rows(X, model if fitted else None)
+    process = prior(kernel) if kernel is not None else None
+    if fitted and of == "prior":
+        process = _prior_of(model)
+    if process is not None:
+        draws = process.sample(rows, n_samples, _generator(random_state)).transpose(0, 2, 1)
+        means, variances = process.mean_and_var(rows)
+        half = ndtri(0.5 + 0.5 * _COVERAGE) * np.sqrt(variances)
+        middle, low, high = means, means - half, means + half
+    else:
+        inputs = rows_like_training(model, rows)
+        latent = latent and knows_latent(model)
+        options = {"latent": True} if latent else {}
+        draws = model.sample_y(inputs, n_samples, random_state=random_state, **options)
+        middle, (low, high) = predict(model, inputs)[0], interval(model, inputs, _COVERAGE, latent)
+    draws = draws if draws.ndim == 2 else one_output(draws, output, model)
+    centre, bottom, top = (one_output(v, output, model) for v in (middle, low, high))
+
+    ax = axes_for(ax)
+    x = rows[:, 0]
+    ax.fill_between(x, bottom, top, color=GREY, alpha=0.22, linewidth=0, label="95%")
+    ax.plot(x, centre, color=GREY, linewidth=1.2, linestyle="--", label="mean")
+    colours = PALETTE if n_samples <= len(PALETTE) else sequence(n_samples)
+    for draw, colour in zip(draws.T, colours, strict=False):
+        ax.plot(x, draw, color=colour, linewidth=1.3)
+    if not before and known is not None and known[1] is not None:
+        targets = one_output(known[1], output, model)
+        ax.scatter(known[0][:, 0], targets, s=18, color=INK, linewidths=0, zorder=3, label="data")
+    name = column_names(model, 1, X)[0]
+    ax.set(xlabel=name, ylabel="f(x)" if latent else "y", xlim=(x.min(), x.max()))
+    kind = "prior" if before else "posterior"
+    number = "1 draw" if n_samples == 1 else f"{n_samples} draws"
+    ax.set_title(f"{number} from the {kind}", fontsize="medium", loc="left")
+    ax.legend(frameon=False, fontsize="small")
+    return ax
+
+
+def _as_kernel(model: Any) -> Kernel | None:
+    if isinstance(model, Kernel):
+        return model
+    if hasattr(model, "theta") and hasattr(model, "is_stationary"):  # scikit-learn's
+        return from_sklearn(model)[0]
+    return None
+
+
+def _generator(random_state: Any) -> np.random.Generator:
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**31))
+    return np.random.default_rng(random_state)
+
+
+def _prior_of(model: Any) -> Posterior:
+    """Return the process that a fitted model has for its prior, in the units of the targets."""
+    if not hasattr(model, "kernel_"):
+        raise ValueError(f"{type(model).__name__} has no kernel_ whose prior could be drawn")
+    kernel = _as_kernel(model.kernel_)
+    if kernel is None:
+        raise ValueError(f"{model.kernel_!r} is no kernel")
+    posterior = getattr(model, "posterior_", None)
+    outputs = getattr(posterior, "n_outputs", 1)
+    process = prior(kernel, getattr(model, "mean_", None), outputs)
+    return process.replace(scale=posterior.scale) if posterior is not None else process
+
+
+def _rows(X: Any, model: Any) -> tuple[Floats, tuple[Floats, Floats | None] | None]:
+    """Return where to draw, in order, and the training rows that a fitted model has kept."""
+    inputs, targets = (None, None) if model is None else training_rows(model)
+    known = None if inputs is None else (inputs, targets)
+    if X is None and inputs is None:
+        raise ValueError("give X: the rows at which to draw, or their range as (low, high)")
+    if X is None:
+        rows = inputs
+    elif is_range(X):
+        rows = along(X, 200)[:, None]
+    else:
+        rows = to_matrix(X)
+        rows = rows[np.argsort(rows[:, 0], kind="stable")]
+    assert rows is not None
+    columns = getattr(model, "n_features_in_", rows.shape[1])
+    if rows.shape[1] != 1 or columns != 1:
+        raise ValueError(
+            f"draws are shown over one column, and there are {max(columns, rows.shape[1])}; "
+            "plot_fit shows slices of a model with more"
+        )
+    return along(span(rows, 0.1), 200)[:, None] if X is None else rows, known

@@ -1,0 +1,277 @@
+"""Options, exit codes, help, progress and interruption."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import select
+import shlex
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import typer
+
+import mercer
+from mercer.cli import commands
+from mercer.cli.app import EXAMPLES, app
+from mercer.cli.kernels import parse_kernel, parse_period
+from mercer.cli.methods import METHODS
+from mercer.cli.progress import Pace
+from mercer.cli.summary import plain_warning
+from mercer.errors import TooLargeError
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+COMMANDS = ["fit", "predict", "info", "demo"]
+
+
+# --- help ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+def test_every_help_has_an_example(run, command):
+    shown = run(*([command] if command else []), "--help").stdout
+    assert EXAMPLES[command]
+    for example in EXAMPLES[command]:
+        assert f"  {example}\n" in shown + "\n"
+
+
+def test_all_commands_are_tested():
+    assert set(typer.main.get_command(app).commands) == set(COMMANDS)
+
+
+@pytest.mark.parametrize("example", [e for examples in EXAMPLES.values() for e in examples])
+def test_every_example_parses(example):
+    words = shlex.split(re.sub(r" [<>] \S+", "", example))
+    assert words[0] == "mercer"
+    command = typer.main.get_command(app).commands[words[1]]
+    command.make_context(words[1], words[2:])  # raises if an option is unknown or lacks
+
+
+def test_help_imports_nothing_heavy():
+    """The figure to reach is 0.7 s; this is what makes it so."""
+    code = (
+        "import json, sys\n"
+        "from mercer.cli.main import main\n"
+        "sys.argv = ['mercer', '--help']\n"
+        "try: main()\n"
+        "except SystemExit as end: assert not end.code, end.code\n"
+        "print(json.dumps(sorted(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=ENVIRONMENT
+    )
+    loaded = set(json.loads(done.stdout.splitlines()[-1]))
+    assert "Usage" in done.stdout
+    assert not loaded & {
+        "numpy",
+        "scipy",
+        "sklearn",
+        "numba",
+        "pandas",
+        "pyarrow",
+        "mercer.kernels",
+    }
+
+
+def test_version(run):
+    assert run("--version").stdout == f"mercer {mercer.__version__}\n"
+
+
+# --- exit codes ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["fly"],
+        ["fit"],
+        ["fit", "d.csv"],
+        ["fit", "d.csv", "-t", "y"],
+        ["fit", "d.csv", "-t", "y", "-o", "m", "--method", "magic"],
+        ["fit", "d.csv", "-t", "y", "-o", "m", "--kernel", "__import__('os')"],
+        ["fit", "d.csv", "-t", "y", "-o", "m", "--kernel", "rbf+"],
+        ["fit", "d.csv", "-t", "y", "-o", "m", "--kernel", "rbf+rbf"],
+        ["fit", "d.csv", "-t", "y", "-o", "m", "--kernel", "periodic"],
+        ["fit", "d.csv", "-t", "y", "-o", "m", "--period", "x=3"],
+        ["fit", "d.csv", "-t", "y", "-o", "m", "--kernel", "periodic", "--period", "x=-3"],
+        ["fit", "d.csv", "-t", "y", "-o", "m", "--restarts", "-1"],
+        ["fit", "d.csv", "-t", "y", "-o", "m", "--seed", "x"],
+        ["predict", "m"],
+        ["predict", "m", "n", "--coverage", "95"],
+        ["predict", "m", "n", "--coverage", "nan"],
+        ["info"],
+    ],
+)
+def test_wrong_usage_is_code_2(run, arguments):
+    assert run(*arguments, code=2).stdout == ""
+
+
+def test_usage_says_what_would_be_right(run):
+    said = " ".join(run("predict", "m", "n", "--coverage", "95", code=2).stderr.split())
+    assert "for 95% write 0.95" in said
+    said = run("fit", "d", "-t", "y", "-o", "m", "--method", "magic", code=2).stderr
+    assert all(name in said for name in METHODS)
+
+
+def test_no_arguments_show_the_help():
+    done = subprocess.run(
+        [sys.executable, "-m", "mercer.cli"], capture_output=True, text=True, env=ENVIRONMENT
+    )
+    assert "Usage" in done.stdout + done.stderr and done.returncode in (0, 2)
+
+
+def test_debug_shows_the_traceback(tmp_path):
+    command = [sys.executable, "-m", "mercer.cli", "info", str(tmp_path / "none")]
+    plain = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT)
+    loud = subprocess.run([*command, "--debug"], capture_output=True, text=True, env=ENVIRONMENT)
+    assert plain.returncode == loud.returncode == 1
+    assert "Traceback" not in plain.stderr and "Traceback" in loud.stderr
+    assert loud.stderr.endswith(plain.stderr)
+
+
+@pytest.mark.parametrize(
+    "error, code, expected",
+    [
+        (TooLargeError("this needs 9 GiB"), 1, "mercer: this needs 9 GiB"),
+        (MemoryError(), 1, "not enough memory"),
+        (ValueError("no"), 1, "mercer: no"),
+        (KeyError("lost"), 1, "a fault of Mercer's (KeyError: 'lost'); --debug shows where"),
+        (KeyboardInterrupt(), 130, "interrupted; nothing was written"),
+    ],
+)
+def test_what_goes_wrong_is_a_sentence(run, data, tmp_path, monkeypatch, error, code, expected):
+    def fail(*_):
+        raise error
+
+    monkeypatch.setattr(commands, "fit_table", fail)
+    done = run("fit", data, "-t", "yield", "-o", tmp_path / "m.mercer", code=code)
+    assert expected in done.stderr and len(done.stderr.splitlines()) == 1
+    assert not (tmp_path / "m.mercer").exists()
+
+
+def test_too_large_a_table(refused, data, tmp_path, monkeypatch):
+    monkeypatch.setattr("mercer.estimators.memory.available_memory", lambda: 1000)
+    said = refused("fit", data, "-t", "yield", "-o", tmp_path / "m.mercer")
+    assert "an exact fit to 60 rows" in said
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(fitted, new):
+    command = f"{shlex.quote(sys.executable)} -m mercer.cli predict {fitted} {new}"
+    done = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {command} | true"],
+        capture_output=True,
+        text=True,
+        env=ENVIRONMENT,
+    )
+    assert (done.returncode, "Traceback" in done.stderr) == (0, False)
+
+
+# --- small parts --------------------------------------------------------------------------------
+
+
+def test_kernels_and_periods_are_parsed():
+    assert parse_kernel("Matern52 + linear") == ["matern52", "linear"]
+    assert parse_period("a=b=7") == ("a=b", 7.0)
+
+
+def test_warnings_name_columns_and_options():
+    text = "kernel.Scaled1.RBF.length_scale[1] at its upper bound (try n_restarts=5)"
+    expected = "the length scale of 'b c' at its upper bound (try --restarts 5)"
+    assert plain_warning(text, ["a", "b c"]) == expected
+
+
+def test_fit_prints_warnings_as_sentences(run, tmp_path):
+    rows = "\n".join(f"{i},{(i * 7919) % 13},{2 * i}" for i in range(30))
+    (tmp_path / "d.csv").write_text(f"x,noise,y\n{rows}\n")
+    shown = run("fit", tmp_path / "d.csv", "-t", "y", "-o", tmp_path / "m.mercer").stdout
+    assert "Warning: The best hyperparameters found stand at a bound." in shown
+    assert "UserWarning" not in shown and "length_scale" not in shown
+
+
+def test_pace_counts_over_all_starts():
+    pace = Pace(starts=3, inputs=2)
+    assert pace.expected == 66 and not pace.take("something else")
+    for i in range(1, 31):
+        assert pace.take(f"mercer: start 1/3, evaluation {i}: -5.1 (best -5.0), 0.1 s\n")
+    assert pace.done == 30 and pace.expected == 36 + 44
+    pace.take("mercer: start 2/3, evaluation 1: -7 (best -7), 0.1 s\n")
+    assert pace.done == 31 and pace.expected == 90
+    assert pace.best == "-7"
+
+
+def test_the_estimators_reports_are_understood(capsys):
+    """The bar reads the lines that `verbose=1` writes: here they are as they are."""
+    X = np.linspace(0, 6, 30)[:, None]
+    y = np.sin(X[:, 0]) + 0.1 * np.cos(40 * X[:, 0])
+    mercer.GPRegressor(verbose=1, n_restarts=1, random_state=0).fit(X, y)
+    pace = Pace(2, 1)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines and all(pace.take(line) for line in lines)
+    assert pace.done == len(lines) and set(pace.counts) == {1, 2}
+
+
+# --- on a terminal ------------------------------------------------------------------------------
+
+
+def on_a_terminal(arguments, interrupt_at=None):
+    """Run a command with a terminal as standard error; return its code and what it showed."""
+    main, other = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "mercer.cli", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=other,
+        env={**ENVIRONMENT, "TERM": "xterm", "COLUMNS": "160"},
+    )
+    os.close(other)
+    shown, deadline = b"", time.monotonic() + 120
+    try:
+        while time.monotonic() < deadline:
+            if select.select([main], [], [], 0.2)[0]:
+                try:
+                    piece = os.read(main, 4096)
+                except OSError:  # Linux's way of saying that the other end is closed
+                    break
+                if not piece:
+                    break
+                shown += piece
+                if interrupt_at is not None and re.search(interrupt_at, shown):
+                    process.send_signal(signal.SIGINT)
+                    interrupt_at = None
+        output = process.communicate(timeout=60)[0]
+    finally:
+        process.kill()
+        os.close(main)
+    return process.returncode, output.decode(), shown.decode(errors="replace")
+
+
+def test_progress_is_shown_on_a_terminal_only(data, tmp_path):
+    path = tmp_path / "m.mercer"
+    code, output, shown = on_a_terminal(["fit", data, "-t", "yield", "-o", path, "--restarts", "3"])
+    assert code == 0 and "Saved as" in output
+    assert "evaluations, best" in shown and "elapsed" in shown and "left" in shown
+    assert "mercer: start" not in shown
+    assert mercer.load(path).estimator.verbose == 0
+    quiet = subprocess.run(
+        [sys.executable, "-m", "mercer.cli", "fit", data, "-t", "yield", "-o", path, "--force"],
+        capture_output=True,
+        text=True,
+        env=ENVIRONMENT,
+        check=True,
+    )
+    assert quiet.stderr == ""
+
+
+def test_an_interrupted_fit_keeps_the_best_so_far(data, tmp_path):
+    path = tmp_path / "m.mercer"
+    arguments = ["fit", data, "-t", "yield", "-o", path, "--restarts", "5000"]
+    code, output, _ = on_a_terminal(arguments, interrupt_at=rb"[1-9]\d* evaluations, best -?\d")
+    assert code == 0, output
+    assert "Warning: The fit was interrupted after" in output and "Saved as" in output
+    assert mercer.cli.model.TableModel is type(mercer.load(path))
+    assert mercer.load(path).estimator.status_ == "interrupted"

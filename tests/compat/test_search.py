@@ -1,0 +1,91 @@
+"""The search for hyperparameters, where scikit-learn's fails and where it succeeds."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+import sklearn.gaussian_process.kernels as skl
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.gaussian_process import GaussianProcessRegressor as Original
+
+from mercer.compat import GaussianProcessRegressor
+from mercer.compat.search import lbfgs, warn_at_bounds
+
+BOX = np.array([[-10.0, 10.0], [-10.0, 10.0]])
+
+
+def _bowl(theta):
+    return float(np.sum((theta - 1.0) ** 2)), 2.0 * (theta - 1.0)
+
+
+def test_it_finds_a_minimum():
+    theta, least = lbfgs(_bowl, np.zeros(2), BOX)
+    np.testing.assert_allclose(theta, 1.0, atol=1e-5)
+    assert least == pytest.approx(0.0, abs=1e-9)
+
+
+def test_it_turns_back_where_there_is_no_value():
+    seen = []
+
+    def function(theta):
+        seen.append(theta[0])
+        if theta[0] > 2.0:
+            return np.inf, np.zeros(2)
+        value, gradient = _bowl(theta)
+        return 1e3 * value, 1e3 * gradient  # the first step goes far
+
+    theta, _ = lbfgs(function, np.array([-8.0, 0.0]), BOX)
+    assert max(seen) > 2.0
+    np.testing.assert_allclose(theta, 1.0, atol=1e-5)
+
+
+def test_a_start_without_a_value_is_given_back():
+    def function(theta):
+        return np.inf, np.zeros(2)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        theta, least = lbfgs(function, np.zeros(2), BOX)
+    np.testing.assert_array_equal(theta, 0.0)
+    assert least == np.inf
+
+
+def test_a_failed_search_is_told_of():
+    def wrong(theta):  # no line search can succeed with this gradient
+        return float(np.sum(theta**2)), -2.0 * theta
+
+    with pytest.warns(ConvergenceWarning, match="lbfgs failed to converge"):
+        lbfgs(wrong, np.full(2, 3.0), BOX)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("alpha", [1e-13, 1e-12])
+def test_fits_that_never_leave_their_start_in_scikit_learn(alpha):
+    rows = np.linspace(0, 1, 30)[:, None]
+    targets = np.sin(3 * rows[:, 0])
+    kernel = skl.ConstantKernel(1.0) * skl.RBF(0.1, (1e-3, 1e3))
+    theirs, ours = (
+        cls(kernel, alpha=alpha).fit(rows, targets) for cls in (Original, GaussianProcessRegressor)
+    )
+    gained = ours.log_marginal_likelihood_value_ - theirs.log_marginal_likelihood(kernel.theta)
+    assert gained > 150
+    assert ours.log_marginal_likelihood_value_ > theirs.log_marginal_likelihood_value_ - 1.0
+
+
+def test_each_parameter_at_a_bound_is_named_once():
+    kernel = skl.RBF([1e-3, 0.5, 1e3], (1e-3, 1e3)) + skl.WhiteKernel(0.1, "fixed")
+    kernel = kernel + skl.ConstantKernel(2.0, (2.0, 2.0))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warn_at_bounds(kernel)
+    texts = [str(w.message) for w in caught]
+    assert [text.partition(" is close to")[0].rpartition("dimension ")[2] for text in texts] == [
+        "0 of parameter k1__k1__length_scale",
+        "2 of parameter k1__k1__length_scale",
+        "0 of parameter k2__constant_value",
+    ]
+    assert "lower bound 0.001. Decreasing" in texts[0]
+    assert "upper bound 1000.0. Increasing" in texts[1]
+    assert "lower bound 2.0" in texts[2]

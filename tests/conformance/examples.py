@@ -1,0 +1,142 @@
+"""Examples of public classes: what `test_conformance.py` holds to the rules.
+
+A class that its constructor's defaults build needs none, and is then tried with these and with
+other parameters. One is added here where arguments are needed, or where defaults are too special.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.gaussian_process import kernels as sk
+
+from mercer import GPRegressor, compat, kernels, likelihoods, means
+from mercer.kernels import RBF, Matern, Tanh
+from mercer.likelihoods import Gaussian
+
+ARD = [0.6, 1.9]
+POINTS = np.array([[0.1, 0.4], [1.2, -0.7], [-0.8, 0.3], [0.5, 1.6], [-1.1, -1.3]])
+TABLE = np.array(
+    [[2.0, 0.5, 0.1, 0.0], [0.5, 1.5, 0.3, 0.2], [0.1, 0.3, 1.0, -0.4], [0, 0.2, -0.4, 3]]
+)
+ROWS = np.array([[0.0], [3.0], [1.0], [2.0], [0.0], [3.0], [1.0]])
+CODES = np.array(
+    [[0.0, 1.0], [2.0, 1.0], [1.0, 0.0], [0.0, 0.0], [2.0, 2.0], [1.0, 1.0], [2.0, 0.0]]
+)
+PLANE = np.random.default_rng(4).normal(size=(9, 2))
+
+
+class Example(NamedTuple):
+    """An object, and the further arguments of the helper that checks it."""
+
+    subject: Any
+    options: dict[str, Any] = {}  # noqa: RUF012  (of a tuple, and never changed)
+
+
+def bumps(X):
+    return np.stack([np.sin(X[:, 0]), X[:, 1] * X[:, 0], np.cos(2.0 * X[:, 1])], axis=1)
+
+
+def cauchy(x, y):
+    return 1.0 / (1.0 + float(np.sum((np.asarray(x) - np.asarray(y)) ** 2)))
+
+
+def shared_letters(a, b):
+    return float(len(set(a) & set(b)))
+
+
+def square(X):
+    return X[:, 0] ** 2
+
+
+def two_outputs(X):
+    return np.stack([X[:, 0] ** 2, np.sin(X[:, 1])], axis=1)
+
+
+WORDS = ["abcd", "bcda", "aeg", "fgab", "cd", "gfe", "bdf", "ace"]
+
+KERNELS: dict[type, list[Example]] = {
+    kernels.RBF: [Example(RBF(1.7)), Example(RBF(ARD))],
+    kernels.Exponential: [Example(kernels.Exponential(1.7)), Example(kernels.Exponential(ARD))],
+    kernels.Matern: [Example(Matern(ARD, nu=nu)) for nu in (0.5, 1.5, 2.5, 0.8, 3.1)],
+    kernels.RationalQuadratic: [Example(kernels.RationalQuadratic(ARD, alpha=0.7))],
+    kernels.Periodic: [Example(kernels.Periodic(ARD, [2.5, 0.9]))],
+    kernels.Linear: [Example(kernels.Linear()), Example(kernels.Linear(0.4, length_scale=ARD))],
+    kernels.Polynomial: [
+        Example(kernels.Polynomial(3, 0.6)),
+        Example(kernels.Polynomial(2, 0.6, ARD)),
+    ],
+    kernels.Tanh: [Example(Tanh(0.7, -0.4)), Example(Tanh(0.7, 0.3, ARD))],
+    kernels.ArcSine: [Example(kernels.ArcSine(1.3)), Example(kernels.ArcSine(4.0, ARD))],
+    kernels.Categorical: [Example(kernels.Categorical([0.3, 0.8]), {"X": CODES})],
+    kernels.Constant: [Example(kernels.Constant(2.5)), Example(kernels.Constant(0.0))],
+    kernels.Features: [Example(kernels.Features(bumps))],
+    kernels.EquivalentGP: [Example(kernels.EquivalentGP(Tanh(0.7, -0.4), POINTS))],
+    kernels.Flipped: [Example(kernels.Flipped(Tanh(0.7, -0.4), POINTS))],
+    kernels.Callable: [
+        Example(kernels.Callable(cauchy), {"X": PLANE}),
+        Example(kernels.Callable(shared_letters), {"X": WORDS}),
+    ],
+    kernels.Precomputed: [Example(kernels.Precomputed(TABLE), {"X": ROWS, "inputs": False})],
+    kernels.SklearnKernel: [
+        Example(kernels.SklearnKernel(sk.PairwiseKernel(gamma=0.7, metric="laplacian")))
+    ],
+    kernels.Scaled: [Example(2.5 * RBF(ARD))],
+    kernels.Sum: [Example(RBF(1.7) + kernels.Linear(0.4) + 0.7)],
+    kernels.Product: [Example(RBF(ARD) * kernels.Polynomial(2, 0.6) * kernels.Periodic(1.7, 2.5))],
+    kernels.Power: [Example(RBF(ARD) ** 1.5), Example(kernels.Linear(0.4) ** 3)],
+    kernels.On: [
+        Example(RBF(1.7).on(1)),
+        Example(RBF(1.7).on([1]) * Matern(0.8).on(0) + 0.5 * Matern(ARD, nu=1.5)),
+    ],
+}
+
+LIKELIHOODS: dict[type, list[Example]] = {
+    likelihoods.Gaussian: [Example(Gaussian(noise)) for noise in (1e-4, 0.3, 25.0)],
+}
+
+MEANS: dict[type, list[Example]] = {
+    means.Constant: [
+        Example(means.Constant()),
+        Example(means.Constant([1.0, 2.5])),
+        Example(means.Constant(1.5, estimate=None)),
+        Example(means.Constant(estimate="integrate")),
+    ],
+    means.Linear: [
+        Example(means.Linear()),
+        Example(means.Linear(1.0, [2.0, -1.0])),
+        Example(means.Linear([1.0, 2.0], [[2.0, -1.0], [0.3, 0.4]])),
+    ],
+    means.Function: [Example(means.Function(square)), Example(means.Function(two_outputs))],
+}
+
+# By the name of a module of `mercer.inference`: further arguments of `check_engine`.
+ENGINES: dict[str, dict[str, Any]] = {}
+
+ESTIMATORS: dict[type, list[Example]] = {
+    GPRegressor: [
+        Example(GPRegressor()),
+        Example(GPRegressor(1.5 * RBF(1.3), Gaussian(0.1), optimizer=None)),
+        Example(
+            GPRegressor(
+                1.5 * Matern(ARD, nu=2.5) + 0.3, mean="linear", normalize_y=True, n_restarts=1
+            )
+        ),
+        Example(GPRegressor(mean=means.Constant(estimate="integrate"), objective="loo")),
+        Example(GPRegressor(mean=square, hyperprior=None), {"objects": {"square": square}}),
+    ],
+    compat.GaussianProcessRegressor: [
+        Example(compat.GaussianProcessRegressor()),
+        Example(compat.GaussianProcessRegressor(1.0 * sk.RBF(1.3) + sk.WhiteKernel(0.1))),
+    ],
+}
+
+# What scikit-learn's `check_estimator` is expected to fail, by class: the check and the reason.
+EXPECTED_FAILURES: dict[str, dict[str, str]] = {}
+
+# Defects that are known: (the object's repr, or a beginning of it; the rule) and the reason.
+DEFECTS: dict[tuple[str, str], str] = {}
+
+# Public names that no test mentions yet: a test that does makes its line here fail.
+UNTESTED: dict[str, str] = {}

@@ -1,0 +1,228 @@
+"""Scorers: what they are by hand, through wrappers, and for distributions that are not Gaussian."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import norm, t
+from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.linear_model import BayesianRidge, LinearRegression
+from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
+from sklearn.multioutput import MultiOutputRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import mercer
+from mercer import GPRegressor, metrics
+from mercer.kernels import RBF, Matern
+from mercer.likelihoods import Gaussian
+from mercer.metrics import get_scorer, get_scorer_names
+
+
+def make(n=60, seed=0, outputs=None):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2))
+    signal = np.sin(X[:, 0]) if outputs is None else np.sin(X[:, :1] * np.arange(1, outputs + 1))
+    return X, signal + 0.2 * rng.normal(size=signal.shape)
+
+
+def fixed(**options):
+    return GPRegressor(RBF(1.5), Gaussian(0.04), optimizer=None, **options)
+
+
+X, Y = make()
+X_NEW, Y_NEW = make(30, seed=1)
+
+
+def by_hand(name, mean, std, y, y_train):
+    low, high = mean - norm.ppf(0.975) * std, mean + norm.ppf(0.975) * std
+    return {
+        "neg_log_predictive_density": norm.logpdf(y, mean, std).mean(),
+        "neg_mean_standardised_log_loss": (
+            norm.logpdf(y, mean, std) - norm.logpdf(y, y_train.mean(0), y_train.std(0))
+        ).mean(),
+        "neg_crps": -metrics.crps(y, mean, std),
+        "neg_calibration_error": -metrics.calibration_error(metrics.pit(y, mean, std)),
+        "coverage_95": metrics.coverage(y, low, high),
+        "neg_interval_width_95": -metrics.interval_width(low, high),
+        "neg_interval_score_95": -metrics.interval_score(y, low, high),
+    }[name]
+
+
+@pytest.mark.parametrize("name", get_scorer_names())
+def test_scores_by_hand(name):
+    model = fixed().fit(X, Y)
+    want = by_hand(name, *model.predict(X_NEW, return_std=True), Y_NEW, Y)
+    assert get_scorer(name)(model, X_NEW, Y_NEW) == pytest.approx(want, rel=1e-10)
+
+
+@pytest.mark.parametrize("name", get_scorer_names())
+def test_scores_of_several_outputs_are_averaged(name):
+    (A, B), (A_new, B_new) = make(outputs=2), make(30, seed=1, outputs=2)
+    model = fixed().fit(A, B)
+    want = by_hand(name, *model.predict(A_new, return_std=True), B_new, B)
+    assert get_scorer(name)(model, A_new, B_new) == pytest.approx(want, rel=1e-10)
+    # one model an output, with the same hyperparameters, is the same model
+    several = MultiOutputRegressor(make_pipeline(fixed())).fit(A, B)
+    assert get_scorer(name)(several, A_new, B_new) == pytest.approx(want, rel=1e-10)
+    with pytest.raises(ValueError, match=r"one column for each of 2 outputs, got \(30,\)"):
+        get_scorer(name)(several, A_new, B_new[:, 0])
+
+
+@pytest.mark.parametrize("name", get_scorer_names())
+def test_weights_repeat_and_remove_rows(name):
+    model, scorer = fixed().fit(X, Y), get_scorer(name)
+    weights = np.arange(30) % 3
+    repeated = np.repeat(X_NEW, weights, axis=0), np.repeat(Y_NEW, weights)
+    assert scorer(model, X_NEW, Y_NEW, sample_weight=weights) == pytest.approx(
+        scorer(model, *repeated), rel=1e-10
+    )
+
+
+@pytest.mark.parametrize("name", get_scorer_names())
+def test_pipelines_and_searches_are_looked_into(name):
+    scorer = get_scorer(name)
+    scaler = StandardScaler().fit(X)
+    inner = fixed().fit(scaler.transform(X), Y)
+    want = scorer(inner, scaler.transform(X_NEW), Y_NEW)
+    pipeline = make_pipeline(StandardScaler(), "passthrough", fixed()).fit(X, Y)
+    assert scorer(pipeline, X_NEW, Y_NEW) == pytest.approx(want, rel=1e-10)
+    search = GridSearchCV(pipeline, {"gpregressor__n_restarts": [0]}, cv=2).fit(X, Y)
+    assert scorer(search, X_NEW, Y_NEW) == pytest.approx(want, rel=1e-10)
+
+
+def test_the_baseline_is_of_the_weighted_training_targets():
+    weights = np.arange(60) % 3
+    model = fixed().fit(X, Y, sample_weight=weights)
+    train = np.repeat(Y, weights)
+    want = by_hand(
+        "neg_mean_standardised_log_loss", *model.predict(X_NEW, return_std=True), Y_NEW, train
+    )
+    assert metrics.neg_mean_standardised_log_loss(model, X_NEW, Y_NEW) == pytest.approx(want)
+
+
+def test_models_of_scikit_learn():
+    model = BayesianRidge().fit(X, Y)
+    mean, std = model.predict(X_NEW, return_std=True)
+    for name in get_scorer_names():
+        if name != "neg_mean_standardised_log_loss":
+            want = by_hand(name, mean, std, Y_NEW, Y)
+            assert get_scorer(name)(model, X_NEW, Y_NEW) == pytest.approx(want, rel=1e-10)
+    with pytest.raises(ValueError, match="BayesianRidge does not keep the targets"):
+        metrics.neg_mean_standardised_log_loss(model, X_NEW, Y_NEW)
+    with pytest.raises(ValueError, match="LinearRegression predicts no spread"):
+        metrics.neg_crps(LinearRegression().fit(X, Y), X_NEW, Y_NEW)
+
+
+class Heavy(RegressorMixin, BaseEstimator):
+    """Predicts Student's distribution with 4 degrees of freedom around a straight line."""
+
+    def fit(self, X, y):
+        self.slope_ = float(X[:, 0] @ y / (X[:, 0] @ X[:, 0]))
+        return self
+
+    def at(self, X):
+        return t(4, loc=self.slope_ * X[:, 0], scale=0.5)
+
+    def predict(self, X, return_std=False):
+        mean = self.slope_ * X[:, 0]
+        return (mean, np.full(len(X), 0.5 * np.sqrt(2.0))) if return_std else mean
+
+    def predict_interval(self, X, coverage=0.95):
+        return self.at(X).interval(coverage)
+
+    def log_predictive_density(self, X, y):
+        return self.at(X).logpdf(y)
+
+
+def test_distributions_that_are_not_gaussian():
+    model = Heavy().fit(X, Y)
+    there = model.at(X_NEW)
+    assert metrics.neg_log_predictive_density(model, X_NEW, Y_NEW) == pytest.approx(
+        there.logpdf(Y_NEW).mean()
+    )
+    low, high = there.interval(0.9)
+    assert get_scorer("coverage_90")(model, X_NEW, Y_NEW) == metrics.coverage(Y_NEW, low, high)
+    assert get_scorer("neg_interval_width_90")(model, X_NEW, Y_NEW) == pytest.approx(
+        -np.mean(high - low)
+    )
+    assert metrics.neg_calibration_error(model, X_NEW, Y_NEW) == pytest.approx(
+        -metrics.calibration_error(there.cdf(Y_NEW)), abs=1e-12
+    )
+    exact = [
+        0.5 * (quad(lambda z: t.cdf(z, 4) ** 2, -np.inf, z)[0]
+               + quad(lambda z: t.sf(z, 4) ** 2, z, np.inf)[0])
+        for z in (Y_NEW - model.predict(X_NEW)) / 0.5
+    ]  # fmt: skip
+    assert metrics.neg_crps(model, X_NEW, Y_NEW) == pytest.approx(-np.mean(exact), rel=2e-3)
+
+
+# --- in scikit-learn --------------------------------------------------------------------------
+
+
+def test_cross_validation():
+    model = make_pipeline(StandardScaler(), fixed())
+    scores = cross_val_score(model, X, Y, cv=3, scoring=mercer.metrics.neg_log_predictive_density)
+    want = [
+        model.fit(np.delete(X, s, 0), np.delete(Y, s))[-1]
+        .log_predictive_density(model[:-1].transform(X[s]), Y[s])
+        .mean()
+        for s in (slice(0, 20), slice(20, 40), slice(40, 60))
+    ]
+    np.testing.assert_allclose(scores, want, rtol=1e-8)
+    scoring = {name: get_scorer(name) for name in (*get_scorer_names(), "coverage_50")} | {
+        "r2": "r2"
+    }
+    several = cross_validate(model, X, Y, cv=3, scoring=scoring, return_train_score=True)
+    np.testing.assert_allclose(several["test_neg_log_predictive_density"], want, rtol=1e-8)
+    assert all(np.all(np.isfinite(values)) for values in several.values())
+
+
+def test_searches_with_several_metrics():
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), fixed()),
+        {"gpregressor__kernel": [RBF(1.5), Matern(1.5), RBF(0.01)]},
+        scoring={"density": metrics.neg_log_predictive_density, "crps": metrics.neg_crps},
+        refit="density",
+        cv=3,
+    ).fit(X, Y)
+    assert search.best_params_["gpregressor__kernel"] != RBF(0.01)
+    assert set(search.cv_results_) > {"mean_test_density", "mean_test_crps"}
+    assert search.score(X_NEW, Y_NEW) == pytest.approx(
+        metrics.neg_log_predictive_density(search.best_estimator_, X_NEW, Y_NEW)
+    )
+
+
+@pytest.mark.parametrize("scoring", [metrics.neg_crps, {"crps": metrics.neg_crps, "r2": "r2"}])
+def test_searches_pass_weights_on_without_routing(scoring):
+    weights = np.arange(60) % 3
+    search = GridSearchCV(fixed(), {"n_restarts": [0]}, scoring=scoring, cv=2, refit="crps")
+    search.fit(X, Y, sample_weight=weights)
+    half = slice(30, 60)
+    model = fixed().fit(X[half], Y[half], sample_weight=weights[half])
+    want = metrics.neg_crps(model, X[:30], Y[:30], sample_weight=weights[:30])
+    name = "split0_test_crps" if isinstance(scoring, dict) else "split0_test_score"
+    assert search.cv_results_[name][0] == pytest.approx(want, rel=1e-8)
+
+
+def test_scorers_are_values():
+    for name in get_scorer_names():
+        scorer = get_scorer(name)
+        assert repr(scorer) == name == scorer.__name__
+        again = pickle.loads(pickle.dumps(scorer))
+        assert again(fixed().fit(X, Y), X_NEW, Y_NEW) == scorer(fixed().fit(X, Y), X_NEW, Y_NEW)
+        asking = scorer.set_score_request(sample_weight=True)
+        assert asking is not scorer and get_scorer(name)._request is None
+    assert get_scorer("neg_crps") is metrics.neg_crps
+    assert clone(metrics.neg_crps, safe=False) is not None
+
+
+@pytest.mark.parametrize(
+    "name", ["crps", "coverage", "coverage_0", "coverage_100", "coverage_95.5", "r2", None, 3]
+)
+def test_unknown_names(name):
+    with pytest.raises(ValueError, match=r"there is no scorer .*; the scorers are neg_log_pred"):
+        get_scorer(name)
