@@ -39,7 +39,7 @@ def test_each_loop_has_a_twin_and_a_test():
     }
     assert written == set(LOOPS)
     matrices = {"squared_distances", "pull_scales", "pull_points", "transpose", "weigh", "value"}
-    matrices |= {"nearest_to_zero"}
+    matrices |= {"nearest_to_zero", "mirror"}
     assert matrices | set(VALUES) | set(PULLS) == set(LOOPS)
     for name in LOOPS:
         assert list(inspect.signature(getattr(compiled, name).py_func).parameters) == list(
@@ -94,6 +94,15 @@ def test_weigh_tells_whether_a_point_is_far():
         assert not module.weigh(0, 0.0, A, Bt, Vt, out, 1.0)
         assert module.weigh(0, 0.0, 2 * A, Bt, Vt, out, 1.0)
         assert module.weigh(0, 0.0, A, -2 * Bt, Vt, out, 1.0)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 19])
+def test_mirror(n):
+    upper = np.triu(np.random.default_rng(0).normal(size=(n, n)))
+    for module in (compiled, _twins):
+        A = upper + np.tril(np.full((n, n), np.nan), -1)
+        module.mirror(A)
+        np.testing.assert_array_equal(A, upper + np.triu(upper, 1).T)
 
 
 def test_nearest_to_zero():

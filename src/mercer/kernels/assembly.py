@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mercer.compute import blas_for, map_tiles, row_blocks
 from mercer.kernels.tiles import TILE, pair, plain_tile, symmetric_tile, transposed, upper
-from mercer.linalg import mirror_lower
+from mercer.linalg import loops
 from mercer.params import Parametrised
 
 __all__ = ["Assembled", "BlockGradient", "KernelGradient"]
@@ -123,11 +123,11 @@ class Assembled(Parametrised):
         def mirror(tile: tuple[slice, slice]) -> None:
             i, j = tile
             block = self._block(*pair(X, i, j))
-            K[i, j] = block
-            if i != j:
-                K[j, i] = transposed(block)
+            if i == j:
+                loops().mirror(block)  # matrix products are symmetric but for their rounding
             else:
-                mirror_lower(K[i, i].T)  # matrix products are symmetric but for their rounding
+                K[j, i] = transposed(block)
+            K[i, j] = block
 
         self._run(mirror, upper(rows))
         return K

@@ -110,11 +110,13 @@ def symmetric_tile(G: Floats) -> Any:
     mirrored = G.T
 
     def tile(i: slice, j: slice) -> Floats:
+        part = mirrored[i, j]
+        copied = scratch(*part.shape)
         if i != j:
-            part = mirrored[i, j]
-            return np.multiply(part, 2.0, out=scratch(*part.shape))
-        square = np.triu(mirrored[i, j])
-        return square + np.triu(square, 1).T
+            return np.multiply(part, 2.0, out=copied)
+        copied[:] = part
+        loops().mirror(copied)
+        return copied
 
     return tile
 

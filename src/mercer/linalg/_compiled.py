@@ -85,6 +85,13 @@ def transpose(A, out):  # type: ignore[no-untyped-def]
                 out[j, i] = A[i, j]
 
 
+@njit(void(Matrix), **_COMMON)
+def mirror(A):  # type: ignore[no-untyped-def]
+    for i in range(A.shape[0]):
+        for j in range(i):
+            A[i, j] = A[j, i]
+
+
 @njit(void(Given, Given, Given, Vector), **_SUM)
 def pull_scales(A, Bt, W, out):  # type: ignore[no-untyped-def]
     n, d = A.shape

@@ -36,6 +36,12 @@ def transpose(A: Floats, out: Floats) -> None:
     out[:] = A.T
 
 
+def mirror(A: Floats) -> None:
+    """Overwrite the strict lower triangle of a square matrix by the upper one."""
+    lower = np.tril_indices(len(A), -1)
+    A[lower] = A.T[lower]
+
+
 def pull_scales(A: Floats, Bt: Floats, W: Floats, out: Floats) -> None:
     """Write sum_ij W_ij (A_ik - B_jk)^2 into out[k]."""
     for k, (a, b) in enumerate(zip(A.T, Bt, strict=True)):
