@@ -24,6 +24,9 @@ _PACKAGES = (
     "compute",
     "datasets",
     "errors",
+    "estimators",
+    "evidence",
+    "inference",
     "kernels",
     "likelihoods",
     "means",
@@ -41,10 +44,11 @@ def __getattr__(name: str) -> Any:
         return import_module(f"mercer.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import_module("mercer.estimators")  # `load` builds the classes that are known by then
+    if name == "load":
+        import_module("mercer.estimators")  # it builds the classes that are known by then
     value = globals()[name] = getattr(import_module(_HOMES[name]), name)
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_PACKAGES})
+    return sorted({*__all__, *_PACKAGES})

@@ -153,6 +153,8 @@ class Encoded:
 def _way_out(value: Any) -> str:
     if hasattr(value, "to_state"):
         return "; its class is not registered with @mercer.registry.storable"
+    if hasattr(value, "posterior_"):
+        return "; save(model.posterior_, path) keeps the fitted process"
     if hasattr(value, "get_params"):  # scikit-learn's, which no file can be trusted to rebuild
         return (
             "; save the parts that are Mercer's, such as save(pipeline[-1], path) or "

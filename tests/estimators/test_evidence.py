@@ -10,7 +10,7 @@ from mercer import GPRegressor, means
 from mercer.kernels import RBF
 from mercer.likelihoods import Gaussian
 
-from .data import X, Y, fixed, make
+from .data import X_NEW, X, Y, fixed, make
 
 LOO_MEANS = ["zero", "constant", "linear", means.Linear(estimate="integrate")]
 
@@ -98,3 +98,16 @@ def test_standard_errors():
     assert list(errors) == ["kernel.variance", "kernel.RBF.length_scale", "likelihood.noise"]
     # the noise of n rows is known to about sqrt(2/n) in its logarithm
     assert errors["likelihood.noise"] == pytest.approx(np.sqrt(2 / 150), rel=0.2)
+
+
+def test_a_pruned_model_predicts_and_says_what_it_cannot():
+    model = fixed().fit(X, Y)
+    model.posterior_ = model.posterior_.prune(10)[0]
+    assert np.all(np.isfinite(model.predict(X_NEW, return_std=True)))
+    for ask in (
+        model.loo,
+        model.standard_errors,
+        lambda: model.log_marginal_likelihood(model.theta_),
+    ):
+        with pytest.raises(ValueError, match="before `posterior_` is replaced"):
+            ask()

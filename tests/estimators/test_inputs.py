@@ -107,3 +107,19 @@ def test_numbers_in_other_dress_are_taken(X):
 def test_slips_in_the_model(options, text):
     with pytest.raises(ValueError, match=text):
         GPRegressor(**options).fit(np.eye(4), Y)
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
+def test_missing_values_are_named_by_column_and_row(make):
+    frame = make({"rain": [1.0, None, 3.0, 4.0], "sun": [0.0, 1.0, 2.0, float("nan")]})
+    with pytest.raises(
+        ValueError, match=r"Input X contains NaN: column 'rain' in row 1; column 'sun' in row 3"
+    ):
+        GPRegressor().fit(frame, np.arange(4.0))
+    model = GPRegressor(optimizer=None).fit(
+        make({"rain": [1.0, 2.0], "sun": [0.0, 1.0]}), [1.0, 2.0]
+    )
+    with pytest.raises(ValueError, match="column 'rain' in row 1"):
+        model.predict(frame)
+    with pytest.raises(ValueError, match=r"contains infinity: column 1 in rows 0, 2"):
+        GPRegressor().fit([[0.0, np.inf], [1.0, 2.0], [1.0, -np.inf]], [1.0, 2.0, 3.0])

@@ -94,7 +94,7 @@ def noises(*levels, n=150):
 
 def test_outputs_whose_noises_differ_are_pointed_out():
     x, y = noises(0.5, 0.1)
-    text = r"over-confident: output 0 .*under-confident: output 1 .*for y in Y\.T\]"
+    text = r"over-confident: output 0 .*under-confident: output 1 .*for y in np.asarray\(Y\)\.T\]"
     with pytest.warns(CalibrationWarning, match=text) as caught:
         model = GPRegressor().fit(x, y)
     assert len(caught) == 1

@@ -18,6 +18,7 @@ from mercer.kernels import (
     Tanh,
     assembly,
 )
+from mercer.kernels.tiles import scratch
 
 from .cases import CASES, inputs
 
@@ -178,3 +179,20 @@ def test_rows_may_be_read_only(case):
     found = everything(case.kernel, *frozen, case.inputs != "words")
     for a, b in zip(found, expected, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def test_memory_is_lent_again_only_when_no_view_of_it_is_left():
+    first = scratch(4, 5)
+    where = first.__array_interface__["data"][0]
+    first[:] = 7.0
+    view = first.reshape(-1)[3:9].T
+    del first
+    others = [scratch(4, 5) for _ in range(20)]
+    for other in others:
+        other[:] = 0.0
+    np.testing.assert_array_equal(view, 7.0)
+    assert where not in [other.__array_interface__["data"][0] for other in others]
+    del view, other, others
+    again = [scratch(2, 2) for _ in range(8)]
+    assert where in [a.__array_interface__["data"][0] for a in again]
+    assert scratch(300, 300).shape == (300, 300)

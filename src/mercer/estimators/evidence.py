@@ -54,6 +54,13 @@ class ExactEvidence:
         """Return the objective of the last fit, at its optimum."""
         check_is_fitted(self, "posterior_")
         points = self.posterior_.basis.points
+        if len(points) != len(self.y_train_):
+            raise ValueError(
+                f"`posterior_` has {len(points)} basis points and the fit had "
+                f"{len(self.y_train_)} rows: from another posterior than the fitted one the model "
+                "predicts, but the evidence, leave-one-out and standard errors are those of the "
+                "fit; ask for them before `posterior_` is replaced"
+            )
         data = Data(points, self.y_train_, self.sample_weight_, self.posterior_.scale)
         objective = Objective(self.kernel_, self.likelihood_, self.mean_, data, self._criterion)
         objective.jitter = self.jitter_

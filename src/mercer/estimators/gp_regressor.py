@@ -93,8 +93,14 @@ class GPRegressor(StorableEstimator, ExactEvidence, BayesianRegressor):
         Iterations of the optimiser at the start that won.
     jitter_ : float
         What had to be added to the diagonal; 0.0 nearly always.
+    y_train_, sample_weight_ : ndarray of shape (n, P), and (n,) or None
+        The targets and weights of the rows that were fitted, those of weight 0 left out.
+    theta_ : ndarray of shape (p,)
+        The fitted hyperparameters as one vector, logarithms where they are positive.
     n_features_in_ : int
         The number of columns.
+    feature_names_in_ : ndarray of str
+        Their names, if X had any.
 
     See Also
     --------

@@ -30,9 +30,10 @@ class _Fault(NamedTuple):
 def require_numbers(X: Any, name: str = "X") -> None:
     """Raise an error that names the columns, if X has any that are no numbers, or none at all.
 
-    Takes arrays, lists, and frames of pandas and polars. What else may be wrong with X, such as
-    its shape or NaN, is left to scikit-learn's checks. It is a ValueError; a TypeError for a sparse
-    matrix and for objects that are neither text nor dates, as scikit-learn's checks demand.
+    Takes arrays, lists, and frames of pandas and polars; values that are missing are named too.
+    What else may be wrong with X, such as its shape, is left to scikit-learn's checks. It is a
+    ValueError; a TypeError for a sparse matrix and for objects that are neither text nor dates, as
+    scikit-learn's checks demand.
     """
     if issparse(X):
         raise TypeError(
@@ -50,6 +51,37 @@ def require_numbers(X: Any, name: str = "X") -> None:
     if faults:
         known = any(fault.kind in _ADVICE for fault in faults)
         raise (ValueError if known else TypeError)(_text(name, faults))
+    _require_finite(X, name)
+
+
+def _require_finite(X: Any, name: str = "X") -> None:
+    """Raise ValueError that names columns and rows, if X is a table of numbers with some missing.
+
+    None counts as missing too. Anything but a table of two dimensions is left to scikit-learn's
+    checks, whose first words are these.
+    """
+    try:
+        values = np.asarray(X, dtype=float)
+    except (TypeError, ValueError):
+        return
+    if values.ndim != 2 or np.all(np.isfinite(values)):
+        return
+    labels = [repr(label) for label in X.columns] if hasattr(X, "columns") else None
+    what = "NaN" if np.any(np.isnan(values)) else "infinity"
+    bad = np.isnan(values) if what == "NaN" else np.isinf(values)
+    columns = np.flatnonzero(bad.any(axis=0))
+    parts = []
+    for k in columns[:5]:
+        rows = np.flatnonzero(bad[:, k])
+        shown = ", ".join(map(str, rows[:5])) + (" ..." if rows.size > 5 else "")
+        label = str(k) if labels is None else labels[k]
+        parts.append(f"column {label} in row{'s' if rows.size > 1 else ''} {shown}")
+    if columns.size > 5:
+        parts.append(f"{columns.size - 5} more columns")
+    raise ValueError(
+        f"Input {name} contains {what}: {'; '.join(parts)} (counted from 0). Leave those rows out, "
+        "or fill the values in, for instance by scikit-learn's SimpleImputer"
+    )
 
 
 def _columns(X: Any) -> Iterator[tuple[str, NDArray[Any]]]:

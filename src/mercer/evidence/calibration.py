@@ -29,7 +29,7 @@ def warn_if_miscalibrated(
             "the outputs share one kernel and one noise, which do not suit them all. By the mean "
             "squares of their standardised leave-one-out residuals, 1 if error bars are honest: "
             f"{found}. To give each a kernel and a noise of its own, fit one model an output: "
-            "[clone(model).fit(X, y) for y in Y.T]",
+            "[clone(model).fit(X, y) for y in np.asarray(Y).T]",
             CalibrationWarning,
         )
 

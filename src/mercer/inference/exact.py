@@ -175,7 +175,7 @@ def evidence(problem: ExactProblem, out: Floats | None = None) -> tuple[Solution
 
 
 def posterior(problem: ExactProblem, mean: Mean, scale: Floats) -> tuple[Posterior, Solution]:
-    """Return the posterior process (BKM 44 to 48) and the solution it was made of.
+    """Return the posterior process (BKM 44, 45, 47, 48) and the solution it was made of.
 
     Parameters
     ----------

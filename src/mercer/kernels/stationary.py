@@ -4,7 +4,8 @@ s(x, x') = sum_k (x_k - x'_k)^2 / l_k^2, with one length scale or one a column. 
 k(s) and, pulled back, W = G k'(s); the derivatives in length scales and inputs are written once,
 here. Distances are sums of squared differences, never expanded into products, so coincident points
 are at distance 0 exactly. Differences are taken from a point near 0 of a tile (see `tiles.origin`)
-before they are divided by length scales: rows far from 0 but near each other lose no digits.
+before they are divided by length scales: rows far from 0 but near each other keep the digits that
+doubles of their size have, and more if no row of the tile is near 0.
 """
 
 from __future__ import annotations

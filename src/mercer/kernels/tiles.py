@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 import threading
+import weakref
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ Floats = NDArray[np.float64]
 TILE = 256
 _MOST_KEPT = 8
 
-_memory = threading.local()
+_local = threading.local()
 
 
 def scratch(rows: int, columns: int) -> Floats:
@@ -43,15 +43,33 @@ def scratch(rows: int, columns: int) -> Floats:
     size = rows * columns
     if size > TILE**2:
         return np.empty((rows, columns))
-    kept: list[Floats] = _memory.__dict__.setdefault("kept", [])
-    for owner in kept:
-        # the list, `owner` and the argument refer to it, and nothing else
-        if sys.getrefcount(owner) == 3:
-            return owner[:size].reshape(rows, columns)
-    owner = np.empty(TILE**2)
-    if len(kept) < _MOST_KEPT:
-        kept.append(owner)
-    return owner[:size].reshape(rows, columns)
+    kept: list[_Memory] = _local.__dict__.setdefault("kept", [])
+    memory = next((m for m in kept if m.is_free()), None)
+    if memory is None:
+        memory = _Memory()
+        if len(kept) < _MOST_KEPT:
+            kept.append(memory)
+    return memory.lend(size).reshape(rows, columns)
+
+
+class _Memory:
+    """The memory of a tile, and whether an array refers to it.
+
+    An array made of a buffer stays the base of every view of it, however it came about, and lives
+    as long as any of them does: a weak reference to it tells.
+    """
+
+    def __init__(self) -> None:
+        self._buffer = memoryview(np.empty(TILE**2))
+        self._lent: weakref.ref[Floats] | None = None
+
+    def is_free(self) -> bool:
+        return self._lent is None or self._lent() is None
+
+    def lend(self, size: int) -> Floats:
+        lent = np.frombuffer(self._buffer, count=size)
+        self._lent = weakref.ref(lent)
+        return lent
 
 
 def contract(G: Floats, K: Floats) -> float:

@@ -148,7 +148,7 @@ def dense_evidence(parts: Parts) -> float:
 
 
 def dense_posterior(parts: Parts, Ks: Floats, Kss: Floats) -> tuple[Floats, Floats]:
-    """Return the mean (t, P) and covariance (t, t) at new points, by the textbook (BKM 44 to 48).
+    """Return the mean (t, P) and covariance (t, t) at new points, by the textbook (BKM 44, 45, 47, 48).
 
     Ks : (t, n) covariances with the rows; Kss : (t, t) among the new points
     """

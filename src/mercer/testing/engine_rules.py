@@ -144,7 +144,7 @@ def rule_order_of_rows(case: EngineCase) -> None:
 
 @ENGINE.add(exact)
 def rule_posterior(case: EngineCase) -> None:
-    """The posterior's mean, variance and covariance are the conditional ones (BKM 44 to 48)."""
+    """The posterior's mean, variance and covariance are the conditional ones (BKM 44, 45, 47, 48)."""
     parts, X, k = case.parts(outputs=2), _new_rows(), case.kernel()
     mean, cov = dense_posterior(parts, k(X, case.rows()), k(X))
     process = _process(case, parts)
