@@ -27,7 +27,7 @@ demo: $(INSTALLED) ## compare Mercer with two peers on a small data set, and dra
 test: $(INSTALLED) ## run the tests, but for those marked slow or paper
 	$(BIN)/python -m pytest -m "not slow and not paper" $(ARGS)
 
-slow: $(INSTALLED) ## run the tests marked slow
+slow: $(INSTALLED_DOCS) ## run the tests marked slow
 	$(BIN)/python -m pytest -m slow $(ARGS)
 
 paper: $(INSTALLED) ## repeat the papers' experiments (tests marked paper)
@@ -43,7 +43,7 @@ types: $(INSTALLED) ## check the types of the package
 imports: $(INSTALLED) ## check that imports point down the layers
 	$(BIN)/lint-imports
 
-check: test lint types imports ## everything a change must pass
+check: test lint types imports docs ## everything a change must pass
 
 bench: $(INSTALLED_BENCH) ## run the benchmarks, alone on the machine, into benchmarks/RESULTS.md
 	$(BIN)/python -m benchmarks $(ARGS)

@@ -38,10 +38,13 @@ exclude_patterns = ["_*", "**/.ipynb_checkpoints"]
 templates_path = ["_templates"]
 nitpicky = True
 smartquotes = False  # in formulas x' is a prime
-# Names in single backticks become links where they are found, and are code where they are not.
+# Names in single backticks become links where they are found. Those of parameters and attributes,
+# in small letters, of matrices, and pieces of code need not be; those of classes must.
 default_role = "py:obj"
 nitpick_ignore_regex = [
-    ("py:obj", r".*"),
+    ("py:obj", r"(?!mercer\.)[a-z_].*|[A-Z]\b.*|.*[^\w.].*"),
+    ("py:obj", r"(MultiOutputRegressor|OrdinalEncoder)"),  # scikit-learn's
+    ("py:obj", r"(CompoundKernel|ExpSineSquared|PairwiseKernel|WhiteKernel)"),
     ("py:(class|exc)", r"(Exception|Warning|UserWarning|ValueError)"),
     ("py:.*", r"(matplotlib|numpy|pandas|polars|scipy|sklearn)\..*"),
 ]
@@ -99,14 +102,3 @@ html_math_renderer = "mathml"
 html_copy_source = False
 html_show_sphinx = False
 html_theme_options = {"navigation_with_keys": True}
-
-
-def _leave_out_toctree(app, docname, content):
-    """Leave out the list of how-to pages where there are none: an empty one is a warning."""
-    if docname == "extending" and not any((HERE / "extending").glob("*.md")):
-        content[0] = content[0].partition("```{toctree}")[0]
-
-
-def setup(app):
-    """Connect the above."""
-    app.connect("source-read", _leave_out_toctree)

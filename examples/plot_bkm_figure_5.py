@@ -61,19 +61,23 @@ _ = ax.legend(frameon=False)
 # ----------------------------
 # How fast the eigenvalues fall says how smooth the functions are: faster than any power for the
 # RBF, by a power for the Matérn family, slowest for the exponential kernel, the paper's Laplacian
-# (BKM 42), whose draws are nowhere smooth. A periodic kernel has its eigenvalues in pairs, a sine
-# and a cosine each.
+# (BKM 42), whose draws are nowhere smooth. Over whole periods, here two of length 5, a periodic
+# kernel has its eigenvalues in pairs, a sine and a cosine each, but for the first, which belongs to
+# the constant.
 
 kernels = {
     "RBF": (RBF(1.0), "#0072B2"),
     "Matérn 3/2": (Matern(1.0, nu=1.5), "#009E73"),
     "exponential": (Exponential(1.0), "#D55E00"),
-    "periodic": (Periodic(1.0, periodicity=4.0), "#CC79A7"),
+    "periodic": (Periodic(1.0, periodicity=5.0), "#CC79A7"),
 }
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
 for name, (kernel, colour) in kernels.items():
     plot_eigenvalues(kernel, (-5, 5), n=30, color=colour, label=name, ax=left)
 left.set_ylim(1e-12, 1)
+nodes, weights = np.polynomial.legendre.leggauss(200)
+pairs, _ = eigensystem(Periodic(1.0, periodicity=5.0), 5 * nodes[:, None], weights / 2, n=7)
+print("eigenvalues of the periodic kernel:", pairs.round(5))
 plot_samples(Exponential(1.0), (-5, 5), n_samples=3, ax=right)
 right.set_title("three draws with the exponential kernel", loc="left")
 

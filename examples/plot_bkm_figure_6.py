@@ -67,9 +67,17 @@ print(
 print(f"width of the interval: {2 * std.min():.3f} at its least, {2 * std.max():.3f} at its most")
 
 # %%
-# Between the two groups of observations the prediction goes back to the prior, mean zero with
-# standard deviation one, and says so. It does not know that the function is a sine.
-#
+# Away from the observations the prediction goes towards the prior, whose mean is zero and whose
+# standard deviation one, and says so. Between the two groups it does not get there: the gap is less
+# than three widths of the kernel, and both sides still tell something of its middle. At x = 13,
+# more than three widths from the last observation, hardly anything is left of them. The model does
+# not know that the function is a sine.
+
+for place in (5.0, 13.0):
+    level, around = model.predict([[place]], return_std=True, latent=True)
+    print(f"at x = {place:g}: mean {level[0]:.3f}, standard deviation {around[0]:.3f}")
+
+# %%
 # Shrinkage
 # ---------
 # At an observed place the prediction is not the observation. The fitted values are
@@ -82,7 +90,11 @@ for ax, variance in zip(panels, [0.002, 0.04, 1.0], strict=True):
     plot_fit(given, ax=ax)
     size = np.sqrt(np.mean(given.predict(X) ** 2) / np.mean(y**2))
     ax.set(title=f"noise variance {variance:g}", ylim=(-2.5, 2.5))
+    ax.get_legend().remove()
     print(f"noise variance {variance:<6g}: fitted values are {size:.3f} times as large as the data")
+# one legend below the panels, where no band is
+handles = panels[0].get_legend_handles_labels()
+_ = figure.legend(*handles, loc="outside lower center", ncols=4, frameon=False, fontsize="small")
 
 # %%
 # Learning the noise and the kernel

@@ -56,6 +56,10 @@ for ax, length in zip(panels, [0.15, lengths[best], 8.0], strict=True):
     plot_fit(given, latent=True, ax=ax)
     evidence = given.log_marginal_likelihood_value_
     ax.set(title=f"length scale {length:.2f}: log evidence {evidence:.1f}", ylim=(-2.5, 2.5))
+    ax.get_legend().remove()
+# one legend below the panels, where no band is
+handles = panels[0].get_legend_handles_labels()
+_ = figure.legend(*handles, loc="outside lower center", ncols=3, frameon=False, fontsize="small")
 
 # %%
 # Two explanations of the same data

@@ -196,7 +196,8 @@ def _holds(cls: type, member: str, definer: type) -> bool:
 def resolve(app: Sphinx, env: Any, node: Any, content: Any) -> Any:
     """Lead a reference to where its object is documented, for the `missing-reference` event.
 
-    The name may be that of a module which has the object too, or alone if no other is called so.
+    The name may be that of a module which has the object too, or alone if no other is called so, or
+    that of a member after its class's, `Posterior.mean`.
     """
     if node.get("refdomain") != "py":
         return None
@@ -209,9 +210,10 @@ def resolve(app: Sphinx, env: Any, node: Any, content: Any) -> Any:
     for place in (module_name, node.get("py:module")):
         found = getattr(sys.modules.get(place or ""), name, None)
         home = home or where.get(id(found))
-    if home is None and not module_name:
-        alike = [full for full in where.values() if full.rpartition(".")[2] == name]
-        home = alike[0] if len(alike) == 1 else None
+    if home is None:
+        first, *members = target.split(".")
+        alike = [full for full in where.values() if full.rpartition(".")[2] == first]
+        home = ".".join([*alike, *members]) if len(alike) == 1 else None
     if home is None:
         return None
     objects = env.get_domain("py").objects

@@ -154,6 +154,26 @@ def test_unnamed_and_constant_columns_are_left_out(run, tmp_path):
     assert [c.name for c in mercer.load(tmp_path / "m.mercer").columns] == ["x"]
 
 
+def test_codes_with_zeros_in_front_are_categories(run, tmp_path):
+    codes = ["01234", "98765", "00500"] * 6
+    rows = [[code, f"0.{i}", 0, i % 3 + 0.1 * i] for i, code in enumerate(codes, 1)]
+    data = write_csv(tmp_path / "d.csv", ["zip", "x", "zero", "y"], rows)
+    model = tmp_path / "m.mercer"
+    shown = run("fit", data, "-t", "y", "-o", model).stdout
+    assert "zip: 3 categories (00500, 01234 and 98765)" in shown
+    assert "Note: Column 'zip' has values such as '01234', with zeros in front, and was" in shown
+    assert shown.count("Note:") == 1 and "Note: Column 'zip'" in run("info", model).stdout
+    assert [c.kind for c in mercer.load(model).columns] == ["category", "number"]
+    shown = run("fit", data, "-t", "y", "--categorical", "zip", "-o", model, "--force").stdout
+    assert "Note" not in shown  # it was asked for
+
+
+def test_many_codes_name_the_rows(fit_text):
+    said = fit_text("x,y\n" + "".join(f"{i:04},{i}\n" for i in range(30)))
+    assert "30 different texts in 30 rows" in said
+    assert said.endswith("--categorical; written without the zeros they are numbers")
+
+
 def test_types_that_are_not_taken_matter_only_if_used(run, refused, tmp_path):
     path, out = tmp_path / "d.parquet", tmp_path / "m.mercer"
     table = {"x": [1.0, 2.0, 3.0, 4.0], "l": [[1], [2], [3], [4]], "y": [1, 2, 3, 5]}

@@ -15,6 +15,11 @@ def _tolerance(name: str) -> float:
     """Return how well a result is known: searches end where the evidence, not theta, settles."""
     if name.endswith(" before") or " prior " in name:  # nothing was searched for
         return 1e-8
+    if name.startswith("dot product"):
+        # A quadratic cannot go through ten points, and 1e-10 on the diagonal is less than rounding.
+        # In exact arithmetic the evidence is -7.960724e9 to 3e-7 all over the box; what is computed
+        # is 5e-5 off at scikit-learn's end, 3e-6 at Mercer's, and half of it in a corner.
+        return 1e-4 if name.endswith("evidence") else 1e-3
     return 1e-7 if name.endswith("evidence") else 1e-4
 
 

@@ -10,5 +10,6 @@ from .broken_engines import ENGINES, MEANS
 from .broken_estimators import ESTIMATORS
 from .broken_kernels import KERNELS
 from .broken_likelihoods import LIKELIHOODS
+from .broken_noise import NOISE, SOUND
 
-__all__ = ["ENGINES", "ESTIMATORS", "KERNELS", "LIKELIHOODS", "MEANS"]
+__all__ = ["ENGINES", "ESTIMATORS", "KERNELS", "LIKELIHOODS", "MEANS", "NOISE", "SOUND"]

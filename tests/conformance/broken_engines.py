@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from mercer.inference import exact
-from mercer.means import Linear
+from mercer.means import Constant, Linear, Zero
 from mercer.posterior import Dense
 from mercer.registry import storable
 
@@ -150,6 +151,34 @@ def _too_wide(problem, mean, scale):
     return posterior.replace(A=None, B=Dense(np.eye(m))), solution
 
 
+def _forgets_regressors(problem, mean, scale):
+    _, solution = exact.posterior(problem, mean, scale)
+    return exact.posterior(replace(problem, H=None, integrate=False), Zero(), scale)[0], solution
+
+
+def _sure_of_its_coefficients(problem, mean, scale):
+    posterior, solution = exact.posterior(problem, mean, scale)
+    return posterior.replace(B=None), solution
+
+
+def _coefficients_without_units(problem, mean, scale):
+    posterior, solution = exact.posterior(problem, mean, scale)
+    known = posterior.mean_function.coefficients
+    if known is None:
+        return posterior, solution
+    return posterior.replace(mean=mean.with_coefficients(known / scale)), solution
+
+
+def _constant_regressors(problem, mean, scale):
+    """New rows are taken to have the regressors of the first one."""
+    posterior, solution = exact.posterior(problem, mean, scale)
+    known = posterior.mean_function.coefficients
+    if known is None:
+        return posterior, solution
+    value = np.ravel(mean.with_coefficients(known)(problem.X[:1], len(scale)))
+    return posterior.replace(mean=Constant(value, estimate=None)), solution
+
+
 ENGINES: dict[str, Any] = {
     "rule_evidence": _engine(solve=_without_constant),
     "rule_solution": _engine(solve=_without_constant),
@@ -157,6 +186,12 @@ ENGINES: dict[str, Any] = {
     "rule_adjoint_of_the_noise": _engine(evidence=_evidence(noise=lambda g: 2.0 * g)),
     "rule_adjoint_of_the_mean": _engine(evidence=_evidence(mean=lambda g: -g)),
     "rule_posterior": _engine(posterior=_too_sure),
+    "rule_posterior_with_regressors": [
+        _engine(posterior=_forgets_regressors),
+        _engine(posterior=_sure_of_its_coefficients),
+        _engine(posterior=_coefficients_without_units),
+        _engine(posterior=_constant_regressors),
+    ],
     "rule_posterior_units": _engine(posterior=_loses_units),
     "rule_purity": _engine(evidence=_writes),
     "rule_outputs_are_independent": _engine(solve=_counts_outputs),

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
-from mercer.likelihoods import Gaussian
+from mercer.likelihoods import Gaussian, Likelihood
 from mercer.registry import storable
 
 
@@ -95,6 +95,22 @@ class WrongSamples(Gaussian):
 
 
 @storable
+class WrongSamplesUnseen(WrongSamples):
+    """Likewise, and there is no distribution function to hold draws against."""
+
+    conditional_cdf = Likelihood.conditional_cdf
+
+
+@storable
+class NearlyTheDistribution(Gaussian):
+    """The distribution function is off by less than a thousandth."""
+
+    def conditional_cdf(self, y, f):
+        p = super().conditional_cdf(y, f)
+        return p + 9e-4 * np.sin(2.0 * np.pi * p)
+
+
+@storable
 class SamplesFromNowhere(Gaussian):
     """The generator is not used."""
 
@@ -168,18 +184,18 @@ class ReturnsItsArgument(Gaussian):
 
 LIKELIHOODS: dict[str, list[Any]] = {
     "rule_density_integrates_to_one": [NotNormalised(0.3)],
-    "rule_derivatives": [WrongFirst(0.3), WrongThird(0.3)],
+    "rule_derivatives": [WrongFirst(0.3), WrongThird(0.3), WrongFirst(1e-6)],
     "rule_fisher": [WrongFisher(0.3)],
-    "rule_smoothed": [WrongSmoothed(0.3), WrongSmoothedSlope(0.3)],
+    "rule_smoothed": [WrongSmoothed(0.3), WrongSmoothedSlope(0.3), WrongSmoothed(1e-6)],
     "rule_predictive_moments": [NoNoiseInPredictions(0.3)],
     "rule_quantile": [WrongQuantile(0.3)],
-    "rule_conditional_cdf": [WrongDistribution(0.3)],
-    "rule_samples": [WrongSamples(0.3), SamplesFromNowhere(0.3)],
+    "rule_conditional_cdf": [WrongDistribution(0.3), NearlyTheDistribution(0.3)],
+    "rule_samples": [WrongSamples(0.3), WrongSamplesUnseen(0.3), SamplesFromNowhere(0.3)],
     "rule_bad_arguments": [TakesAnyLevel(0.3)],
     "rule_shapes": [FlatDensity(0.3)],
-    "rule_conditional_moments": [WrongSpread(0.3)],
+    "rule_conditional_moments": [WrongSpread(0.3), WrongSpread(1e-6)],
     "rule_smoothed_without_variance": [DividesByTheVariance(0.3)],
-    "rule_log_predictive": [PredictsTheLatent(0.3)],
+    "rule_log_predictive": [PredictsTheLatent(0.3), PredictsTheLatent(1e-6)],
     "rule_predictive_cdf": [WrongPredictiveDistribution(0.3)],
     "rule_knots": [OneKnotForAll(0.3)],
     "rule_arguments_are_kept": [ReturnsItsArgument(0.3)],

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import pkgutil
-import re
 from functools import cache
 from inspect import isclass
 from pathlib import Path
@@ -82,9 +81,22 @@ def subclasses_of(base: type, *abstract: type) -> list[type]:
 
 
 def engines() -> list[ModuleType]:
-    """Return the modules of `mercer.inference`: each is an engine."""
+    """Return the modules of `mercer.inference` that solve an `ExactProblem`."""
+    return [m for m in _inference() if _problem_of(m) == "ExactProblem"]
+
+
+def latent_engines() -> list[ModuleType]:
+    """Return its other modules: engines for other likelihoods than Gaussian noise."""
+    return [m for m in _inference() if _problem_of(m) != "ExactProblem"]
+
+
+def _inference() -> list[ModuleType]:
     package = importlib.import_module("mercer.inference")
     return [m for m in modules(package) if m is not package]
+
+
+def _problem_of(module: ModuleType) -> Any:
+    return getattr(module, "solve", None) and module.solve.__annotations__.get("problem")
 
 
 def is_generated(docstring: str, name: str) -> bool:
@@ -104,12 +116,3 @@ def stands_alone(p: Public) -> bool:
     if is_record or getattr(value, "_is_protocol", False):
         return False
     return not any(value in other.value.__mro__[1:] for other in public() if isclass(other.value))
-
-
-def words_in_tests() -> set[str]:
-    """Return every word in the tests, the examples of this folder left out."""
-    words: set[str] = set()
-    for path in TESTS.rglob("*.py"):
-        if path not in EXAMPLES:
-            words.update(re.findall(r"\w+", path.read_text(encoding="utf-8")))
-    return words

@@ -14,6 +14,7 @@ from sklearn.gaussian_process import kernels as sk
 from mercer import GPRegressor, compat, kernels, likelihoods, means
 from mercer.kernels import RBF, Matern, Tanh
 from mercer.likelihoods import Gaussian
+from mercer.params import Parameter
 
 ARD = [0.6, 1.9]
 POINTS = np.array([[0.1, 0.4], [1.2, -0.7], [-0.8, 0.3], [0.5, 1.6], [-1.1, -1.3]])
@@ -44,6 +45,35 @@ def cauchy(x, y):
 
 def shared_letters(a, b):
     return float(len(set(a) & set(b)))
+
+
+def log_sech(y, f):
+    return -np.logaddexp(y - f, f - y) - np.log(np.pi / 2)
+
+
+def sech_derivatives(y, f):
+    t = np.tanh(y - f)
+    return t, t**2 - 1.0, 2.0 * t * (1.0 - t**2) * -1.0
+
+
+def sech_fisher(f):
+    return np.full(np.shape(f), 0.5)
+
+
+def sech_var(f):
+    return np.full(np.shape(f), np.pi**2 / 4.0)
+
+
+def sech_cdf(y, f):
+    return 2.0 / np.pi * np.arctan(np.exp(y - f))
+
+
+def sech_sample(f, rng):
+    return f + np.log(np.tan(0.5 * np.pi * rng.uniform(size=np.shape(f))))
+
+
+def sech_knots(y):
+    return y[:, None]
 
 
 def square(X):
@@ -92,8 +122,45 @@ KERNELS: dict[type, list[Example]] = {
     ],
 }
 
+LABELS = {"outcomes": [-1.0, 1.0]}
+
 LIKELIHOODS: dict[type, list[Example]] = {
     likelihoods.Gaussian: [Example(Gaussian(noise)) for noise in (1e-4, 0.3, 25.0)],
+    likelihoods.Laplace: [Example(likelihoods.Laplace(s)) for s in (0.05, 0.7)],
+    likelihoods.EpsilonInsensitive: [
+        Example(likelihoods.EpsilonInsensitive(0.4, 0.3)),
+        Example(likelihoods.EpsilonInsensitive(0.0, 1.3)),
+    ],
+    likelihoods.Huber: [Example(likelihoods.Huber(0.3)), Example(likelihoods.Huber(1.2, 0.4))],
+    likelihoods.StudentT: [
+        Example(likelihoods.StudentT(n, s)) for n, s in ((5.0, 0.4), (1.0, 0.7), (40.0, 2.0))
+    ],
+    likelihoods.Logistic: [Example(likelihoods.Logistic(), LABELS)],
+    likelihoods.Probit: [
+        Example(likelihoods.Probit(), LABELS),
+        Example(likelihoods.Probit(Parameter(0.4)), LABELS),
+        Example(likelihoods.Probit(0.0), {"f": [-1.3, 0.0, 0.4, 2.1], **LABELS}),
+    ],
+    likelihoods.Poisson: [Example(likelihoods.Poisson(), {"outcomes": np.arange(400.0)})],
+    likelihoods.MixtureNoise: [
+        Example(likelihoods.MixtureNoise([0.8, 0.2], [0.0, 0.3], [0.2, 1.5])),
+        Example(likelihoods.MixtureNoise([2.0, 1.0, 1.0], [0.0, -2.0, 1.0], [0.4, 0.6, 1.1])),
+    ],
+    likelihoods.Custom: [
+        Example(likelihoods.Custom(log_sech, log_concave=True)),
+        Example(
+            likelihoods.Custom(
+                log_sech,
+                derivatives=sech_derivatives,
+                fisher=sech_fisher,
+                conditional_mean=np.array,
+                conditional_var=sech_var,
+                conditional_cdf=sech_cdf,
+                sample=sech_sample,
+                knots=sech_knots,
+            )
+        ),
+    ],
 }
 
 MEANS: dict[type, list[Example]] = {

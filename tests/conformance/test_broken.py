@@ -92,3 +92,15 @@ def test_engines(rule, engine):
 @pytest.mark.parametrize(("rule", "estimator"), flat(broken.ESTIMATORS))
 def test_estimators(rule, estimator):
     caught(check_regressor, estimator, rule, only=[rule])
+
+
+@pytest.mark.parametrize(("rule", "estimator"), flat(broken.NOISE))
+def test_estimators_with_other_noise(rule, estimator):
+    caught(check_regressor, estimator, rule, only=[rule])
+
+
+@pytest.mark.parametrize("estimator", broken.SOUND, ids=lambda e: type(e).__name__)
+def test_other_noise_is_no_defect(estimator):
+    rules = [*broken.NOISE, "rule_predict_by_rows", "rule_latent_interval", "rule_threads"]
+    report = check_regressor(estimator, only=rules)
+    assert set(report.held) == set(rules)

@@ -65,3 +65,20 @@ def test_unfitted_model_predicts_from_its_prior():
     np.testing.assert_array_equal(mean, 0.0)
     np.testing.assert_allclose(std, np.sqrt(2.5))
     assert GPRegressor().sample_y(X_NEW, 4).shape == (7, 4)
+
+
+@pytest.mark.parametrize("normalize", [False, True])
+def test_predicted_probabilities(normalize):
+    rows, both = X, np.column_stack([Y, 1000.0 + 50.0 * Y])
+    for targets in (Y, both):
+        model = fixed(normalize_y=normalize).fit(rows, targets)
+        mean, std = model.predict(X_NEW, return_std=True)
+        for z in (-2.0, 0.0, 1.0):
+            found = model.predict_cdf(X_NEW, mean + z * std)
+            assert found.shape == mean.shape
+            np.testing.assert_allclose(found, norm.cdf(z), rtol=1e-9)
+        low, high = model.predict_interval(X_NEW, 0.8)
+        np.testing.assert_allclose(model.predict_cdf(X_NEW, low), 0.1, rtol=1e-9)
+        np.testing.assert_allclose(model.predict_cdf(X_NEW, high), 0.9, rtol=1e-9)
+    with pytest.raises(ValueError, match=r"y must have shape \(7, 2\), as the predictions"):
+        model.predict_cdf(X_NEW, mean[:, 0])

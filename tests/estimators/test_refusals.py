@@ -58,6 +58,7 @@ def test_bad_options(options, text):
     [
         {"normalize_y": np.True_, "warm_start": np.False_},
         {"verbose": False},
+        {"verbose": lambda start, count, value, best: None},
         {"n_restarts": np.int64(1), "n_jobs": -2},
         {"n_restarts": 1, "n_jobs": np.int64(2)},
     ],

@@ -140,3 +140,16 @@ def test_a_search_goes_on_with_jitter_where_none_would_end_it():
     assert np.max(np.abs(gradient)) < 0.2
     # what is reported is what the search found, with the jitter that is kept
     assert model.log_marginal_likelihood_value_ == pytest.approx(max(model.history_["value"]))
+
+
+def test_a_callable_is_told_of_every_evaluation(capsys):
+    told = []
+    model = GPRegressor(n_restarts=1, random_state=0, verbose=lambda *given: told.append(given))
+    model.fit(X, Y)
+    starts, counts, values, best = zip(*told, strict=True)
+    assert starts == tuple(sorted(starts)) and set(starts) == {1, 2}
+    assert (counts[0], best[0]) == (1, values[0])
+    np.testing.assert_array_equal(values, model.history_["value"])
+    assert capsys.readouterr().err == ""
+    model.set_params(verbose=1).fit(X, Y)
+    assert "mercer: start 2/2, evaluation 1: " in capsys.readouterr().err

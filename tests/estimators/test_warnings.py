@@ -6,6 +6,8 @@ import inspect
 import warnings
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -20,7 +22,7 @@ from mercer.errors import (
     MercerWarning,
     UndeterminedWarning,
 )
-from mercer.kernels import RBF
+from mercer.kernels import RBF, Linear, Periodic
 from mercer.likelihoods import Gaussian
 from mercer.params import Parameter
 
@@ -61,3 +63,39 @@ def test_the_users_line_is_blamed(category, wrapper):
     ours = [w for w in caught if issubclass(w.category, MercerWarning)]
     assert any(w.category is category for w in ours)
     assert {(w.filename, w.lineno) for w in ours} == {(__file__, line)}
+
+
+SHORT = Parameter([0.5, 0.5, 0.5], bounds=(0.4, 0.6))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "said"),
+    [
+        (RBF(SHORT), ["the length scale of 'age'", "the length scale of 'the width'"]),
+        (
+            1.0 * RBF(SHORT) + Linear(length_scale=Parameter([1e-3] * 3, bounds=(5e-4, 2e-3))),
+            ["the length scale of 'age' in Scaled.RBF", "the length scale of 'age' in Linear"],
+        ),
+        (RBF(Parameter(0.5, bounds=(0.4, 0.6))).on("age"), ["the length scale of 'age'"]),
+        (RBF(Parameter(0.5, bounds=(0.4, 0.6))), ["kernel.length_scale"]),
+        (
+            RBF(Parameter([0.5, 0.5], bounds=(0.4, 0.6))).on(["age", "x"]) * Periodic().on(1),
+            ["the length scale of 'age' in On1.RBF"],
+        ),
+    ],
+)
+def test_bounds_are_named_by_the_columns_of_frames(kernel, said):
+    names = ["x", "the width", "age"]
+    straight = 5.0 * X.sum(axis=1)
+    for frame in (pd.DataFrame(X, columns=names), pl.DataFrame(X, schema=names)):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            GPRegressor(kernel).fit(frame, straight)
+        text = " ".join(str(w.message) for w in caught if w.category is BoundWarning)
+        for words in said:
+            assert f"{words} at its " in text
+
+
+def test_without_names_bounds_are_named_by_parameters():
+    with pytest.warns(BoundWarning, match=r"kernel\.length_scale\[2\] at its upper bound: that"):
+        GPRegressor(RBF(SHORT)).fit(X, 5.0 * X.sum(axis=1))

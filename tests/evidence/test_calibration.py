@@ -75,5 +75,7 @@ def test_only_outputs_that_differ_are_warned_of(noise):
             warnings.simplefilter("error")
             warn_if_miscalibrated(problem, solve(problem))
         return
-    with pytest.warns(CalibrationWarning, match=r"under-confident: output 1 .*for y in np.asarray\(Y\)\.T\]"):
+    with pytest.warns(
+        CalibrationWarning, match=r"under-confident: output 1 .*for y in np.asarray\(Y\)\.T\]"
+    ):
         warn_if_miscalibrated(problem, solve(problem))

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from mercer import means
-from mercer.errors import BoundWarning, NotPositiveDefiniteError
+from mercer.errors import BoundWarning, ConvergenceWarning, NotPositiveDefiniteError
 from mercer.evidence import Data, Objective, hessian, maximise, standard_errors
 from mercer.evidence.diagnostics import warn_at_bounds
+from mercer.evidence.optimum import Lines
 from mercer.kernels import RBF
 from mercer.likelihoods import Gaussian
 from mercer.params import LogNormal, Parameter
@@ -177,9 +178,37 @@ def test_given_optimizer_has_scikit_learns_signature():
 
 
 def test_progress(capsys):
-    maximise(Quadratic([1.0], np.eye(1)), verbose=1)
+    maximise(Quadratic([1.0], np.eye(1)), report=Lines())
     lines = capsys.readouterr().err.splitlines()
-    assert lines[0].startswith("mercer: evaluation 1: -0.5000 (best -0.5000)")
+    assert lines[0].startswith("mercer: evaluation 1: -0.5000 (best -0.5000), ")
+    Lines(3)(2, 5, -1.0, -0.25)
+    assert capsys.readouterr().err.startswith("mercer: start 2/3, evaluation 5: -1.0000 (best -0.2")
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_reports_of_every_evaluation(n_jobs):
+    seen = {1: [], 2: [], 3: []}
+    optimum = maximise(
+        Quadratic([1.0, -2.0], np.eye(2)),
+        n_restarts=2,
+        random_state=0,
+        n_jobs=n_jobs,
+        report=lambda start, *told: seen[start].append(told),
+    )
+    assert sum(map(len, seen.values())) == optimum.n_evaluations
+    for told in seen.values():
+        counts, values, best = map(list, zip(*told, strict=True))
+        assert counts == list(range(1, len(told) + 1))
+        assert best == np.maximum.accumulate(values).tolist()
+
+
+def test_a_report_can_end_the_search():
+    def report(start, count, value, best):
+        if count == 2:
+            raise KeyboardInterrupt
+
+    with pytest.warns(ConvergenceWarning, match="interrupted after 2 evaluations"):
+        assert maximise(Quadratic([9.0], np.eye(1)), report=report).status == "interrupted"
 
 
 def test_budget():

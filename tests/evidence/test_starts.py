@@ -7,7 +7,7 @@ import pytest
 
 from mercer import means
 from mercer.evidence import Data, Objective
-from mercer.evidence.starts import start_intervals, starts
+from mercer.evidence.starts import starts
 from mercer.kernels import RBF, Callable, Periodic
 from mercer.likelihoods import Gaussian
 from mercer.params import Parameter
@@ -35,7 +35,7 @@ def test_the_first_start_is_the_users_and_all_are_inside_the_bounds():
 
 def intervals(kernel, X=T):
     """Of the periods, by component."""
-    found = np.exp(start_intervals(kernel, X))
+    found = np.exp(kernel.start_intervals(X))
     assert found.shape == (kernel.theta.size, 2)
     return {i: pair for i, pair in enumerate(found) if np.all(np.isfinite(pair))}
 

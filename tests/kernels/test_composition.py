@@ -21,6 +21,7 @@ from mercer.kernels import (
     Kernel,
     Linear,
     Matern,
+    On,
     Periodic,
     Polynomial,
     Power,
@@ -132,6 +133,13 @@ def test_on_takes_columns(case):
         np.testing.assert_array_equal(whole[:, columns], part)
         rest = np.setdiff1d(np.arange(4), columns)
         np.testing.assert_array_equal(whole[:, rest], 0.0)
+
+
+def test_on_is_a_class():
+    assert RBF().on([2, 0]) == On(RBF(), [2, 0])
+    assert RBF().on(1).columns == (1,)
+    with pytest.raises(ValueError, match="On takes a kernel, got 'rbf'"):
+        On("rbf", 0)
 
 
 def test_on_refuses_columns_that_are_none():

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 from scipy.stats import norm, t
+from sklearn import gaussian_process as sk
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.linear_model import BayesianRidge, LinearRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
@@ -16,10 +17,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import mercer
-from mercer import GPRegressor, metrics
+from mercer import GPRegressor, compat, metrics
 from mercer.kernels import RBF, Matern
 from mercer.likelihoods import Gaussian
 from mercer.metrics import get_scorer, get_scorer_names
+from mercer.metrics.predictions import predictions
 
 
 def make(n=60, seed=0, outputs=None):
@@ -117,6 +119,19 @@ def test_models_of_scikit_learn():
         metrics.neg_crps(LinearRegression().fit(X, Y), X_NEW, Y_NEW)
 
 
+@pytest.mark.parametrize("kind", [sk.GaussianProcessRegressor, compat.GaussianProcessRegressor])
+@pytest.mark.parametrize("outputs", [None, 2])
+def test_the_baseline_of_normalised_targets_is_in_their_units(kind, outputs):
+    (A, B), (A_new, B_new) = make(outputs=outputs), make(30, seed=1, outputs=outputs)
+    B, B_new = 1000.0 + 50.0 * B, 1000.0 + 50.0 * B_new
+    kernel = sk.kernels.RBF(1.5) + sk.kernels.WhiteKernel(0.1)
+    for normalize in (False, True):
+        model = kind(kernel, optimizer=None, normalize_y=normalize).fit(A, B)
+        moments = model.predict(A_new, return_std=True)
+        want = by_hand("neg_mean_standardised_log_loss", *moments, B_new, B)
+        assert metrics.neg_mean_standardised_log_loss(model, A_new, B_new) == pytest.approx(want)
+
+
 class Heavy(RegressorMixin, BaseEstimator):
     """Predicts Student's distribution with 4 degrees of freedom around a straight line."""
 
@@ -158,6 +173,52 @@ def test_distributions_that_are_not_gaussian():
         for z in (Y_NEW - model.predict(X_NEW)) / 0.5
     ]  # fmt: skip
     assert metrics.neg_crps(model, X_NEW, Y_NEW) == pytest.approx(-np.mean(exact), rel=2e-3)
+
+
+class Skewed(Gaussian):
+    """Not Gaussian where the mean is above 1: there it predicts an exponential."""
+
+    def _far(self, mean):
+        return np.asarray(mean) > 1.0
+
+    def predictive_cdf(self, y, mean, var):
+        there = np.where(y > mean, 1.0 - np.exp(-np.maximum(y - mean, 0.0)), 0.0)
+        return np.where(self._far(mean), there, super().predictive_cdf(y, mean, var))
+
+    def quantile(self, mean, var, level):
+        there = mean - np.log1p(-np.asarray(level))
+        return np.where(self._far(mean), there, super().quantile(mean, var, level))
+
+
+def test_every_row_has_its_own_distribution():
+    rows = np.linspace(0.0, 6.0, 30)[:, None]
+    model = GPRegressor(RBF(2.0), Gaussian(0.04), mean="zero", optimizer=None)
+    model.fit(rows, 0.5 * rows[:, 0])
+    model.likelihood_ = Skewed(0.04)
+    y = model.predict(rows) + 1.0
+    far = model.predict(rows) > 1.0
+    assert not far[:5].any() and far.any()
+    low, high = model.predict_interval(rows, 0.9)
+    assert get_scorer("coverage_90")(model, rows, y) == metrics.coverage(y, low, high)
+    ranks = model.predict_cdf(rows, y)
+    np.testing.assert_allclose(ranks[far], 1.0 - np.exp(-1.0))
+    assert metrics.neg_calibration_error(model, rows, y) == pytest.approx(
+        -metrics.calibration_error(ranks)
+    )
+    # of an exponential from the mean on: |y - m| - 3/2 + 2 exp(-(y - m))
+    crps = predictions(model, rows, y).crps()
+    np.testing.assert_allclose(crps[far], 2.0 * np.exp(-1.0) - 0.5, rtol=1e-2)
+    mean, std = model.predict(rows, return_std=True)
+    near = metrics.crps(y[~far], mean[~far], std[~far])
+    np.testing.assert_allclose(np.mean(crps[~far]), near, rtol=1e-2)
+
+
+def test_models_that_are_not_fitted_have_scores_of_their_prior():
+    model = GPRegressor(RBF(), Gaussian(0.1))
+    moments = model.predict(X_NEW, return_std=True)
+    assert metrics.neg_calibration_error(model, X_NEW, Y_NEW) == pytest.approx(
+        -metrics.calibration_error(metrics.pit(Y_NEW, *moments))
+    )
 
 
 # --- in scikit-learn --------------------------------------------------------------------------

@@ -9,10 +9,12 @@ from scipy.stats import binom, norm
 from sklearn.linear_model import BayesianRidge
 
 from mercer import GPRegressor
+from mercer.compat import GaussianProcessRegressor
 from mercer.kernels import RBF, Matern, Periodic
 from mercer.likelihoods import Gaussian
 from mercer.plotting import (
     plot_calibration,
+    plot_fit,
     plot_history,
     plot_pit,
     plot_relevance,
@@ -106,6 +108,22 @@ def test_units_of_the_outputs(ax):
     np.testing.assert_allclose(heights, counts / 5)
 
 
+@pytest.mark.parametrize("plot", [plot_calibration, plot_pit])
+def test_certain_and_right_is_in_the_middle(plot, ax):
+    X = np.arange(4.0)[:, None]
+    noise = Gaussian(np.zeros(4))
+    model = GPRegressor(RBF(0.5), noise, mean="zero", optimizer=None).fit(X, np.arange(4.0))
+    far = np.array([[0.0]])
+    mean, std = model.predict(far, return_std=True)
+    assert std[0] == 0.0
+    plot(model, far, mean, ax=ax)
+    if plot is plot_calibration:
+        assert np.all(look.line(ax, "observed")[1][1:] == 1.0)
+    else:
+        heights = [p.get_height() for p in ax.patches if p.get_width() == pytest.approx(0.1)]
+        assert np.flatnonzero(heights).tolist() == [5]
+
+
 # --- residuals ------------------------------------------------------------------------------------
 
 
@@ -159,6 +177,15 @@ def test_other_peoples_models(plot, ax):
     plot(model, X, y, ax=ax)
     with pytest.raises(ValueError, match=r"has no loo\(\).*give X and y"):
         plot(model)
+
+
+@pytest.mark.parametrize("normalize", [False, True])
+def test_data_are_drawn_in_the_units_of_the_targets(normalize, ax):
+    X, y = fresh(1)
+    y = 100 + 40 * y
+    model = GaussianProcessRegressor(alpha=0.04, normalize_y=normalize, optimizer=None).fit(X, y)
+    plot_fit(model, ax=ax)
+    np.testing.assert_allclose(look.points(ax, "data"), np.column_stack([X[:, 0], y]))
 
 
 @pytest.mark.parametrize("plot", CHECKS)

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, Self
 
@@ -19,7 +20,7 @@ from mercer.cli.errors import InputError, listed, problems_text
 from mercer.cli.tables import Table
 from mercer.registry import storable
 
-__all__ = ["TableColumn", "encode", "learn_column", "learn_columns", "read_numbers"]
+__all__ = ["Encoded", "TableColumn", "encode", "learn_column", "learn_columns", "read_numbers"]
 
 Floats = NDArray[np.float64]
 
@@ -34,6 +35,9 @@ _WANTED = {
     "date": "ISO dates such as 2024-12-31",
     "category": "text",
 }
+# 01234 is a code: reading it as a number would make it another one's neighbour.
+_CODE = re.compile(r"0\d+", re.ASCII)
+_WITHOUT_ZEROS = "written without the zeros they are numbers"
 # More different texts than this, in more than half of the rows, name the rows and group none.
 _FEW = 20
 
@@ -102,6 +106,22 @@ class TableColumn:
         )
 
 
+class Encoded:
+    """A matrix whose columns have names: as much of a frame as an estimator's `fit` looks at."""
+
+    def __init__(self, values: Floats, columns: Sequence[str]) -> None:
+        self.values, self.columns, self.shape = values, list(columns), values.shape
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, label: str) -> Floats:
+        return self.values[:, self.columns.index(label)]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.values, dtype=dtype, copy=copy)
+
+
 def encode(columns: Sequence[TableColumn], table: Table) -> Floats:
     """Return all columns as one matrix; one error tells of all that is wrong."""
     absent = [c.name for c in columns if c.name not in table.names]
@@ -132,26 +152,48 @@ def _each(table: Table, steps: Sequence[Callable[[Table], Any]]) -> list[Any]:
 
 def learn_columns(
     table: Table, names: Sequence[str], categorical: Collection[str]
-) -> tuple[list[TableColumn], list[str]]:
-    """Return the steps for the columns named, and those that never vary, which are left out."""
+) -> tuple[list[TableColumn], list[str], list[str]]:
+    """Return the steps for the columns named, those that never vary, which are left out, and notes.
+
+    Notes are of what is not as it seems.
+    """
 
     def learn(name: str) -> Callable[[Table], TableColumn]:
         return lambda t: learn_column(t, name, name in categorical)
 
     found: list[TableColumn] = _each(table, [learn(name) for name in names])
     constant = {c.name for c in found if np.all(table[c.name] == table[c.name][0])}
-    return [c for c in found if c.name not in constant], sorted(constant)
+    kept = [c for c in found if c.name not in constant]
+    notes = [
+        f"column {c.name!r} has values such as {code!r}, with zeros in front, and was taken for "
+        f"categories; {_WITHOUT_ZEROS}"
+        for c in kept
+        if c.name not in categorical and (code := _first_code(table[c.name]))
+    ]
+    return kept, sorted(constant), notes
+
+
+def _first_code(values: NDArray[Any]) -> str | None:
+    """Return the first value that has zeros in front, of a column that would else be numbers."""
+    if values.dtype != object:
+        return None
+    codes = (text for text in values if _CODE.fullmatch(text))
+    code = next(codes, None)
+    return code if code is not None and np.isnan(cells.numbers(values)).mean() < 0.5 else None
 
 
 def learn_column(table: Table, name: str, categorical: bool = False) -> TableColumn:
     """Find out what a column holds."""
     values = table[name]
     _refuse_missing(name, values, table)
+    code = None if categorical else _first_code(values)
     if not categorical:
         if values.dtype != object:
             _refuse_wrong(name, "number", values, values, table)
             return TableColumn(name, "number")
         for kind, reader in _READERS.items():
+            if kind == "number" and code is not None:
+                continue
             read = reader(values)
             wrong = np.isnan(read)
             # A column that is mostly numbers is one of numbers with mistakes in it.
@@ -164,6 +206,7 @@ def learn_column(table: Table, name: str, categorical: bool = False) -> TableCol
         raise InputError(
             f"column {name!r} has {len(levels)} different texts in {n} rows, which name the rows "
             f"rather than group them; leave it out with --drop, or keep it with --categorical"
+            + (f"; {_WITHOUT_ZEROS}" if code is not None else "")
         )
     return TableColumn(name, "category", levels)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.cli.columns import TableColumn, encode, learn_columns, read_numbers
+from mercer.cli.columns import Encoded, TableColumn, encode, learn_columns, read_numbers
 from mercer.cli.errors import InputError, listed
 from mercer.cli.kernels import build_kernel
 from mercer.cli.methods import METHODS
@@ -19,12 +19,13 @@ from mercer.cli.model import TableModel
 from mercer.cli.summary import summarise
 from mercer.cli.tables import Table
 from mercer.evidence.defaults import deviation, spread
+from mercer.evidence.optimum import Report
 
 __all__ = ["FitOptions", "fit_table"]
 
 Floats = NDArray[np.float64]
 #: Given the number of starts and of inputs, a context in which to fit; it yields `verbose`.
-Watch = Callable[[int, int], AbstractContextManager[int]]
+Watch = Callable[[int, int], AbstractContextManager[int | Report]]
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ def fit_table(table: Table, options: FitOptions, watch: Watch) -> TableModel:
     inputs = _input_names(table, options)
     y = _target(table, options.target)
     weights = _weights(table, options.weights)
-    columns, constant = learn_columns(table, inputs, options.categorical)
+    columns, constant, notes = learn_columns(table, inputs, options.categorical)
     if not columns:
         raise InputError(f"{table.source}: no column but the target varies; there is no input left")
     X = encode(columns, table)
@@ -71,7 +72,8 @@ def fit_table(table: Table, options: FitOptions, watch: Watch) -> TableModel:
         warnings.simplefilter("always")
         with watch(1 + options.restarts, X.shape[1]) as verbose:
             estimator.set_params(verbose=verbose)
-            estimator.fit(X, y, sample_weight=weights)
+            labels = [label for c in columns for label in c.labels]
+            estimator.fit(Encoded(X, labels), y, sample_weight=weights)
         estimator.set_params(verbose=0)
     summary = summarise(
         estimator,
@@ -81,6 +83,7 @@ def fit_table(table: Table, options: FitOptions, watch: Watch) -> TableModel:
         options,
         left_out=[*options.drop, *constant, *([options.weights] if options.weights else [])],
         constant=constant,
+        notes=notes,
         source=table.source,
         seconds=time.perf_counter() - started,
         warnings=[str(w.message) for w in caught],

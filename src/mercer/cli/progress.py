@@ -1,24 +1,20 @@
 """Showing how a long fit is getting on, on a terminal; elsewhere nothing is shown.
 
-A search reports each evaluation of its objective by a line on standard error (`verbose=1`), which
-is read here. How many more there will be nobody knows beforehand: about 20 and one for each
-hyperparameter is usual, and once starts have ended the others are taken to need as many.
+A search calls the estimator's `verbose` after each evaluation of its objective. How many more there
+will be nobody knows beforehand: about 20 and one for each hyperparameter is usual, and once starts
+have ended the others are taken to need as many.
 """
 
 from __future__ import annotations
 
 import contextlib
-import io
-import re
+import math
 import sys
-from collections.abc import Callable, Iterator
-from typing import TextIO
+from collections.abc import Iterator
+
+from mercer.evidence.optimum import Report
 
 __all__ = ["Pace", "watch"]
-
-_LINE = re.compile(
-    r"mercer: (start (?P<start>\d+)/\d+, )?evaluation (?P<count>\d+): \S+ \(best (?P<best>\S+)\)"
-)
 
 
 class Pace:
@@ -27,16 +23,12 @@ class Pace:
     def __init__(self, starts: int, inputs: int) -> None:
         self.starts, self.usual = starts, 20 + inputs
         self.counts: dict[int, int] = {}
-        self.best = ""
+        self.best = -math.inf
 
-    def take(self, line: str) -> bool:
-        """Take note of a line; False if it is no report of an evaluation."""
-        match = _LINE.match(line)
-        if match is None:
-            return False
-        self.counts[int(match["start"] or 1)] = int(match["count"])
-        self.best = match["best"]
-        return True
+    def take(self, start: int, count: int, best: float) -> None:
+        """Take note of an evaluation."""
+        self.counts[start] = count
+        self.best = max(self.best, best)
 
     @property
     def done(self) -> int:
@@ -52,25 +44,8 @@ class Pace:
         return sum(ended) + still + usual * (self.starts - len(ended) - 1)
 
 
-class _Reports(io.TextIOBase):
-    """Stands in for standard error: hands reports to a function and passes on all else."""
-
-    def __init__(self, pace: Pace, changed: Callable[[], None], other: TextIO) -> None:
-        self.pace, self.changed, self.other = pace, changed, other
-
-    def write(self, text: str) -> int:
-        if self.pace.take(text):
-            self.changed()
-        else:
-            self.other.write(text)
-        return len(text)
-
-    def flush(self) -> None:
-        self.other.flush()
-
-
 @contextlib.contextmanager
-def watch(starts: int, inputs: int) -> Iterator[int]:
+def watch(starts: int, inputs: int) -> Iterator[int | Report]:
     """Show a bar with elapsed and remaining time while a fit runs inside; yields its `verbose`."""
     if not sys.stderr.isatty():
         yield 0
@@ -79,7 +54,6 @@ def watch(starts: int, inputs: int) -> Iterator[int]:
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
     from rich.progress import TimeRemainingColumn as Remaining
 
-    error = sys.stderr
     bar = Progress(
         TextColumn("fitting (Ctrl-C keeps the best so far)"),
         BarColumn(bar_width=24),
@@ -88,7 +62,7 @@ def watch(starts: int, inputs: int) -> Iterator[int]:
         TextColumn("elapsed, about"),
         Remaining(),
         TextColumn("left"),
-        console=Console(file=error),
+        console=Console(file=sys.stderr),
         transient=True,
         redirect_stdout=False,
         redirect_stderr=False,
@@ -96,8 +70,9 @@ def watch(starts: int, inputs: int) -> Iterator[int]:
     pace = Pace(starts, inputs)
     task = bar.add_task("", total=pace.expected, best="unknown")
 
-    def changed() -> None:
-        bar.update(task, completed=pace.done, total=pace.expected, best=pace.best)
+    def report(start: int, count: int, value: float, best: float) -> None:
+        pace.take(start, count, best)
+        bar.update(task, completed=pace.done, total=pace.expected, best=f"{pace.best:.4f}")
 
-    with bar, contextlib.redirect_stderr(_Reports(pace, changed, error)):
-        yield 1
+    with bar:
+        yield report

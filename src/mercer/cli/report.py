@@ -18,7 +18,7 @@ _NAME = 28
 def report(model: TableModel) -> str:
     """Return all there is to say of a model."""
     summary = model.summary
-    sections = [_data(model), _quality(summary), _relevance(summary), _warnings(summary)]
+    sections = [_data(model), _quality(summary), _relevance(summary), _remarks(summary)]
     return "\n\n".join("\n".join(lines) for lines in sections if lines)
 
 
@@ -84,6 +84,7 @@ def _relevance(summary: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _warnings(summary: dict[str, Any]) -> list[str]:
-    texts = (f"{text[:1].upper()}{text[1:]}" for text in summary["warnings"])
-    return [f"Warning: {text.rstrip('.')}." for text in texts]
+def _remarks(summary: dict[str, Any]) -> list[str]:
+    remarks = [("Note", text) for text in summary.get("notes", [])]
+    remarks += [("Warning", text) for text in summary["warnings"]]
+    return [f"{word}: {text[:1].upper()}{text[1:].rstrip('.')}." for word, text in remarks]

@@ -11,19 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.cli.columns import TableColumn
-from mercer.evidence.defaults import spread
+from mercer.evidence.parts import relevances
+from mercer.metrics import coverage
+from mercer.metrics.gaussian import gaussian_interval
 
 if TYPE_CHECKING:
     from mercer.cli.fitting import FitOptions
 
-__all__ = ["plain_warning", "relevances", "summarise"]
+__all__ = ["summarise"]
 
 Floats = NDArray[np.float64]
-
-_SCALE = re.compile(r"(?P<term>.*)length_scale(\[(?P<column>\d+)\])?")
-_SCALE_IN_TEXT = re.compile(r"[\w.]*length_scale\[(\d+)\]")
-# Half the width of a Gaussian's central 95% interval, in standard deviations.
-_HALF_95 = 1.959963984540054
 
 
 def summarise(
@@ -35,12 +32,12 @@ def summarise(
     *,
     left_out: Sequence[str],
     constant: Sequence[str],
+    notes: Sequence[str],
     source: str,
     seconds: float,
     warnings: Sequence[str],
 ) -> dict[str, Any]:
     """Return the summary of a fit; what a method has not is left out."""
-    labels = [label for c in columns for label in c.labels]
     summary: dict[str, Any] = {
         "method": options.method,
         "kernel": options.kernel,
@@ -52,13 +49,14 @@ def summarise(
         "left_out": list(left_out),
         "constant": list(constant),
         "weights": options.weights,
-        "warnings": list(dict.fromkeys(plain_warning(text, labels) for text in warnings)),
+        "notes": list(notes),
+        "warnings": list(dict.fromkeys(_with_options(text) for text in warnings)),
     }
     if hasattr(estimator, "log_marginal_likelihood_value_"):
         summary["log_evidence"] = float(estimator.log_marginal_likelihood_value_)
     if hasattr(estimator, "kernel_"):
         summary["fitted_kernel"] = repr(estimator.kernel_)
-        summary["relevances"] = relevances(estimator.kernel_, columns, spread(X))
+        summary["relevances"] = _relevances(estimator.kernel_, columns, X)
     noise = getattr(getattr(estimator, "likelihood_", None), "new_variance", None)
     if noise is not None:
         summary["noise_std"] = float(np.sqrt(noise))
@@ -70,46 +68,37 @@ def summarise(
 def _leave_one_out(estimator: Any) -> dict[str, float]:
     left = estimator.loo()
     y, weights = estimator.y_train_[:, 0], estimator.sample_weight_
-    error = y - left.mean
+    error, ends = y - left.mean, gaussian_interval(left.mean, left.std, 0.95)
     return {
         "rmse": float(np.sqrt(np.average(error**2, weights=weights))),
         "nlpd": float(-np.average(left.log_density, weights=weights)),
-        "coverage_95": float(np.average(np.abs(error) <= _HALF_95 * left.std, weights=weights)),
+        "coverage_95": coverage(y, *ends, sample_weight=weights),
     }
 
 
-def relevances(kernel: Any, columns: Sequence[TableColumn], widths: Floats) -> list[list[Any]]:
+def _relevances(kernel: Any, columns: Sequence[TableColumn], X: Floats) -> list[list[Any]]:
     """Return [name, length scale or None, relevance] of each column, the most relevant first.
 
-    The relevance of a column is its standard deviation over its length scale; that of a category
-    takes all its columns together. From the first term of the kernel that has a length scale for
-    each column; empty if none has.
+    Of several terms of the kernel that which looks at a column most closely counts; the relevance
+    of a category takes all its columns together. Empty if no term has length scales.
     """
-    terms: dict[str, dict[int, float]] = {}
-    for name, value in zip(kernel.parameter_names, kernel.theta, strict=True):
-        match = _SCALE.fullmatch(name)
-        if match and ".On." not in f".{name}" and (match["column"] or len(widths) == 1):
-            terms.setdefault(match["term"], {})[int(match["column"] or 0)] = float(np.exp(value))
-    found = next((term for term in terms.values() if len(term) == len(widths)), None)
-    if found is None:
+    terms = relevances(kernel, X)
+    if not terms:
         return []
-    scales = np.array([found[j] for j in range(len(widths))])
-    moved, start = widths / scales, 0
+    every = np.nan_to_num([term.values for term in terms])
+    closest, moved = np.argmax(every, axis=0), np.max(every, axis=0)
+    start = 0
     rows: list[tuple[str, float | None, float]] = []
     for column in columns:
         own = slice(start, start + len(column.labels))
-        start = own.stop
-        scale = None if column.kind == "category" else float(scales[own][0])
+        scale = None
+        if column.kind != "category":
+            scale = float(terms[closest[start]].length_scales[start])
         rows.append((column.name, scale, float(np.linalg.norm(moved[own]))))
+        start = own.stop
     return [list(row) for row in sorted(rows, key=lambda row: -row[2])]
 
 
-def plain_warning(text: str, labels: Sequence[str]) -> str:
-    """Return a warning in the words of the command line: its columns' names and its options."""
-
-    def named(match: re.Match[str]) -> str:
-        column = int(match[1])
-        return f"the length scale of {labels[column]!r}" if column < len(labels) else match[0]
-
-    text = _SCALE_IN_TEXT.sub(named, text)
+def _with_options(text: str) -> str:
+    """Return a warning with the options of the command line in place of the estimator's."""
     return re.sub(r"n_restarts=(\d+)", r"--restarts \1", text)

@@ -50,8 +50,10 @@ class Covariance:
         gradient = self.translation.gradient(
             adjoints.factor * pulled, float(np.sum(adjoints.noise))
         )
-        # Mercer's exponential ends at 1e-304 where NumPy's goes on to 0. L-BFGS-B looks at the sign
-        # of a derivative at a bound, however small it is.
+        # Where rows are too far apart for a length scale, NumPy's exponential and with it
+        # scikit-learn's derivative is 0. Mercer's ends at 1e-304 and leaves a remnant, and L-BFGS-B
+        # looks at the sign of a derivative at a bound, however small it is: it would go another
+        # way. Here, since the tiles that add up to the derivative cannot know how small it is.
         gradient[np.abs(gradient) < 1e-200] = 0.0
         return solution.log_evidence, gradient
 

@@ -37,7 +37,8 @@ class GaussianProcessRegressor(Predicts, MultiOutputMixin, RegressorMixin, BaseE
         The covariance of the process. None is a constant times an RBF, which the installed version
         of scikit-learn keeps as it is (before 1.9) or fits.
     alpha : float or array of shape (n,), default 1e-10
-        Added to the diagonal of the kernel matrix of the training rows.
+        Added to the diagonal of the kernel matrix of the training rows. A list will do for the
+        array, which scikit-learn refuses.
     optimizer : "fmin_l_bfgs_b", callable or None, default "fmin_l_bfgs_b"
         A callable is called as ``optimizer(obj_func, initial_theta, bounds=bounds)`` and returns
         the best theta and the least value; ``obj_func(theta, eval_gradient=True)`` is minus the log

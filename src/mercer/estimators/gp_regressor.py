@@ -12,6 +12,7 @@ from mercer import means
 from mercer.errors import JitterWarning, UndeterminedWarning, warn
 from mercer.estimators.evidence import ExactEvidence
 from mercer.estimators.inputs import require_numbers
+from mercer.estimators.nested import column_names
 from mercer.estimators.preparation import (
     Prepared,
     all_or_nothing,
@@ -23,6 +24,7 @@ from mercer.estimators.regressor import BayesianRegressor, as_generator
 from mercer.estimators.resolve import as_gaussian, as_kernel, check_options, require_mercer
 from mercer.estimators.state import StorableEstimator
 from mercer.evidence import Optimum, maximise, warn_if_miscalibrated, warn_of_search
+from mercer.evidence.optimum import Lines, Report
 from mercer.inference.exact import posterior
 from mercer.kernels import RBF
 from mercer.likelihoods import Gaussian, Likelihood
@@ -73,8 +75,10 @@ class GPRegressor(StorableEstimator, ExactEvidence, BayesianRegressor):
         as joblib's: -1 is one for each core.
     random_state : int, RandomState, Generator or None, default None
         For the random starts.
-    verbose : bool or int, default 0
-        1 writes a line an evaluation to standard error.
+    verbose : bool, int or callable, default 0
+        1 writes a line an evaluation to standard error. A callable is called after each one as
+        ``verbose(start, count, value, best)``: the number of the start and of the evaluation
+        there, both from 1, the value, and the best of that start so far.
 
     Attributes
     ----------
@@ -158,7 +162,7 @@ class GPRegressor(StorableEstimator, ExactEvidence, BayesianRegressor):
         warm_start: bool = False,
         n_jobs: int | None = None,
         random_state: Any = None,
-        verbose: bool | int = 0,
+        verbose: bool | int | Report = 0,
     ) -> None:
         self.kernel = kernel
         self.likelihood = likelihood
@@ -193,10 +197,10 @@ class GPRegressor(StorableEstimator, ExactEvidence, BayesianRegressor):
         with all_or_nothing(self):
             prepared = prepare_exact(self, X, y, sample_weight)
             with naming_the_model(prepared.objective):
-                self._finish(prepared, self._search(prepared))
+                self._finish(prepared, self._search(prepared, column_names(X)))
         return self
 
-    def _search(self, prepared: Prepared) -> Optimum:
+    def _search(self, prepared: Prepared, columns: list[str] | None) -> Optimum:
         objective, reason = prepared.objective, prepared.undetermined
         if self.optimizer is None:
             # The factorisation that makes the posterior is all the work there is.
@@ -217,11 +221,16 @@ class GPRegressor(StorableEstimator, ExactEvidence, BayesianRegressor):
             max_iter=self.max_iter,
             n_jobs=self.n_jobs,
             random_state=as_generator(self.random_state),
-            verbose=self.verbose,
+            report=self._report(),
         )
         objective.release()
-        warn_of_search(objective, optimum)
+        warn_of_search(objective, optimum, columns)
         return optimum
+
+    def _report(self) -> Report | None:
+        if callable(self.verbose):
+            return self.verbose
+        return Lines(1 + self.n_restarts) if self.verbose else None
 
     def _finish(self, prepared: Prepared, optimum: Optimum) -> None:
         objective = prepared.objective

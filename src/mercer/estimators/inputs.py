@@ -61,7 +61,10 @@ def _require_finite(X: Any, name: str = "X") -> None:
     checks, whose first words are these.
     """
     try:
-        values = np.asarray(X, dtype=float)
+        values = np.asarray(X)
+        if values.dtype.kind == "c":
+            return
+        values = values.astype(float)
     except (TypeError, ValueError):
         return
     if values.ndim != 2 or np.all(np.isfinite(values)):

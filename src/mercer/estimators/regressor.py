@@ -153,6 +153,29 @@ class BayesianRegressor(
         -------
         ndarray of shape (n,), or (n, P) for several outputs
         """
+        likelihood, s, *scaled = self._beside(X, y)
+        return self._shaped(likelihood.log_predictive(*scaled) - np.log(s))
+
+    def predict_cdf(self, X: ArrayLike, y: ArrayLike) -> Floats:
+        """Return the predicted probability that a new observation is at most y.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Where to predict.
+        y : array-like of shape (n,) or (n, P)
+            A value for each prediction. For observed ones the result is the probability integral
+            transform, uniform between 0 and 1 where predictions are calibrated.
+
+        Returns
+        -------
+        ndarray of shape (n,), or (n, P) for several outputs
+        """
+        likelihood, _, *scaled = self._beside(X, y)
+        return self._shaped(likelihood.predictive_cdf(*scaled))
+
+    def _beside(self, X: Any, y: ArrayLike) -> tuple[Likelihood, Floats, Floats, Floats, Floats]:
+        """Return the likelihood, the scale, and in its units y, latent mean and variance."""
         predictive, likelihood, X = self._model(X)
         mean, var = predictive.mean_and_var(X)
         y = np.asarray(y, dtype=float)
@@ -161,8 +184,7 @@ class BayesianRegressor(
                 f"y must have shape {self._shaped(mean).shape}, as the predictions, got {y.shape}"
             )
         s = predictive.scale
-        y = y.reshape(mean.shape)
-        return self._shaped(likelihood.log_predictive(y / s, mean / s, var / s**2) - np.log(s))
+        return likelihood, s, y.reshape(mean.shape) / s, mean / s, var / s**2
 
     def sample_y(
         self, X: ArrayLike, n_samples: int = 1, random_state: Any = 0, latent: bool = False

@@ -62,7 +62,7 @@ def check_options(estimator: Any) -> None:
         require_choice("optimizer", estimator.optimizer, ("lbfgs", None))
     require_count("n_restarts", estimator.n_restarts, 0)
     require_count("max_iter", estimator.max_iter, 1)
-    if not is_flag(estimator.verbose):
+    if not (is_flag(estimator.verbose) or callable(estimator.verbose)):
         require_count("verbose", estimator.verbose, 0)
     require_flag("normalize_y", estimator.normalize_y)
     require_flag("warm_start", estimator.warm_start)

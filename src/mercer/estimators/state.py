@@ -43,6 +43,8 @@ def _storable(params: dict[str, Any]) -> dict[str, Any]:
         params["kernel"], noise = from_sklearn(kernel)
         if noise is not None:
             params["likelihood"] = Gaussian(noise)
+    if callable(params.get("verbose")):
+        params["verbose"] = 0  # who watched the fit is no part of the model
     seed = params.get("random_state")
     if seed is not None and not isinstance(seed, (int, np.integer)):
         raise ValueError(

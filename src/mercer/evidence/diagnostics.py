@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from mercer.errors import BoundWarning, ConvergenceWarning, warn
 from mercer.evidence.defaults import deviation, rounding
 from mercer.evidence.objective import Data, Objective
 from mercer.evidence.optimum import Optimum
+from mercer.evidence.parts import parts
 from mercer.evidence.searchable import Searchable
 from mercer.inference.exact import conditioned
 from mercer.kernels import Kernel, Precomputed
@@ -76,22 +77,35 @@ def undetermined(data: Data, mean: Mean) -> str | None:
     return "the mean explains the targets without any remainder"
 
 
-def warn_of_search(objective: Objective, optimum: Optimum) -> None:
-    """Warn of a search that stopped early, of bounds, and of rows that are all far apart."""
+def warn_of_search(
+    objective: Objective, optimum: Optimum, columns: Sequence[str] | None = None
+) -> None:
+    """Warn of a search that stopped early, of bounds, and of rows that are all far apart.
+
+    `columns` are the names of the inputs, if they have any.
+    """
     if optimum.status == "stopped":
         warn(
             f"the search for hyperparameters stopped early ({optimum.message}); raise max_iter, "
             "or give starts and bounds that suit the data",
             ConvergenceWarning,
         )
-    warn_at_bounds(objective, optimum.theta)
+    words: dict[str, str] = {}
+    if columns is not None and np.shape(objective.data.X)[1:] == (len(columns),):
+        words = _length_scales_in_words(objective.kernel, columns)
+    warn_at_bounds(objective, optimum.theta, words)
     kernel, _ = objective.unpack(optimum.theta)
     if kernel.is_numeric and not isinstance(kernel, Precomputed):
         warn_if_unrelated(kernel, objective.data.X)
 
 
-def warn_at_bounds(objective: Searchable, theta: Floats) -> None:
-    """Warn of the parameters that stand at a bound, and say what to do about each."""
+def warn_at_bounds(
+    objective: Searchable, theta: Floats, words: Mapping[str, str] | None = None
+) -> None:
+    """Warn of the parameters that stand at a bound, and say what to do about each.
+
+    `words` has what to call them, where that is not their name.
+    """
     low, high = objective.bounds.T
     near = 1e-4 * np.minimum(high - low, 1.0)
     lines = []
@@ -104,9 +118,24 @@ def warn_at_bounds(objective: Searchable, theta: Floats) -> None:
             else None
         )
         if side is not None:
-            lines.append(f"{name} at its {side} bound: {_advice(name, side)}")
+            shown = (words or {}).get(name, name)
+            lines.append(f"{shown} at its {side} bound: {_advice(name, side)}")
     if lines:
         warn("the best hyperparameters found stand at a bound. " + "; ".join(lines), BoundWarning)
+
+
+def _length_scales_in_words(kernel: Kernel, columns: Sequence[str]) -> dict[str, str]:
+    """Return what to call the length scale of each named column, by the parameter's name."""
+    scaled = [p for p in parts(kernel, len(columns)) if "length_scale" in p.kernel.parameters]
+    words = {}
+    for part in scaled:
+        where = f" in {part.path.rstrip('.')}" if len(scaled) > 1 else ""
+        of_each = part.kernel.parameters["length_scale"].is_vector
+        if of_each or len(part.columns) == 1:
+            for i, column in enumerate(part.columns):
+                name = f"kernel.{part.path}length_scale" + (f"[{i}]" if of_each else "")
+                words[name] = f"the length scale of {str(columns[column])!r}{where}"
+    return words
 
 
 def _advice(name: str, side: str) -> str:

@@ -15,7 +15,7 @@ from scipy.optimize import minimize
 
 from mercer.compute import run_together
 from mercer.errors import ConvergenceWarning, NotPositiveDefiniteError, warn
-from mercer.evidence.optimum import Function, Optimum, Recorder
+from mercer.evidence.optimum import Function, Optimum, Recorder, Report
 from mercer.evidence.searchable import Searchable
 from mercer.evidence.starts import starts
 from mercer.linalg import JITTERS
@@ -82,10 +82,10 @@ def _run(
     bounds: Floats,
     optimizer: str | Optimizer,
     max_iter: int,
-    verbose: int,
-    label: str,
+    report: Report | None,
+    number: int,
 ) -> Optimum:
-    recorder = Recorder(function, bounds, verbose, label)
+    recorder = Recorder(function, bounds, report, number)
     try:
         if callable(optimizer):
             theta, _ = optimizer(recorder, start, bounds=bounds)
@@ -106,7 +106,7 @@ def maximise(
     max_iter: int = 200,
     n_jobs: int | None = None,
     random_state: int | np.random.Generator | None = None,
-    verbose: int = 0,
+    report: Report | None = None,
 ) -> Optimum:
     """Maximise an objective over its bounds and return the best point of all starts.
 
@@ -125,8 +125,10 @@ def maximise(
         core, None one after the other.
     random_state : int, generator or None
         For the random starts.
-    verbose : int
-        1 writes a line an evaluation to standard error.
+    report : callable, optional
+        Called after each evaluation as ``report(start, count, value, best)``: the number of the
+        start and of the evaluation there, both from 1, the value, and the best of that start so
+        far. It is called on the thread that runs the start.
 
     Notes
     -----
@@ -139,15 +141,14 @@ def maximise(
         return Optimum(objective.theta, np.nan, "fixed", "there is nothing to optimise")
     rng = np.random.default_rng(random_state)
     points = starts(objective, n_restarts, rng)
-    labels = [f"start {i + 1}/{len(points)}, " if n_restarts else "" for i in range(len(points))]
-    arguments = (objective.bounds, optimizer, max_iter, verbose)
+    arguments = (objective.bounds, optimizer, max_iter, report)
     threads = min(effective_n_jobs(n_jobs), len(points))
     found: list[Optimum | Failure] = []
     if threads > 1:
-        found = _together(objective, points, labels, threads, arguments)
+        found = _together(objective, points, threads, arguments)
     else:
-        for point, label in zip(points, labels, strict=True):
-            end = _attempt(objective, objective, point, *arguments, label)
+        for number, point in enumerate(points, 1):
+            end = _attempt(objective, objective, point, *arguments, number)
             found.append(end)
             if isinstance(end, Optimum) and end.status == "interrupted":
                 break
@@ -198,7 +199,6 @@ def _attempt(
 def _together(
     objective: Searchable,
     points: Sequence[Floats],
-    labels: Sequence[str],
     threads: int,
     arguments: tuple[Any, ...],
 ) -> list[Optimum | Failure]:
@@ -213,7 +213,7 @@ def _together(
             break
     stop = threading.Event()
 
-    def job(point: Floats, label: str) -> Callable[[], Optimum | Failure]:
+    def job(point: Floats, number: int) -> Callable[[], Optimum | Failure]:
         own = copy.copy(objective)
 
         def evaluate(theta: Floats) -> tuple[float, Floats]:
@@ -223,13 +223,13 @@ def _together(
 
         def run() -> Optimum | Failure:
             try:
-                return _attempt(own, evaluate, point, *arguments, label)
+                return _attempt(own, evaluate, point, *arguments, number)
             except KeyboardInterrupt as error:  # before its first evaluation
                 return error
 
         return run
 
-    jobs = [job(point, label) for point, label in zip(points, labels, strict=True)]
+    jobs = [job(point, number) for number, point in enumerate(points, 1)]
     previous = None
     in_main = threading.current_thread() is threading.main_thread()
     if in_main:

@@ -11,11 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Function", "Optimum", "Recorder"]
+__all__ = ["Function", "Lines", "Optimum", "Recorder", "Report"]
 
 Floats = NDArray[np.float64]
 
 Function = Callable[[Floats], tuple[float, Floats]]
+#: Told of each evaluation: the start and the count of evaluations there, both from 1, the value,
+#: and the best value of that start so far.
+Report = Callable[[int, int, float, float], None]
 
 
 @dataclass
@@ -52,16 +55,31 @@ class Optimum:
         return len(self.values)
 
 
+class Lines:
+    """A report that writes a line an evaluation to standard error."""
+
+    def __init__(self, n_starts: int = 1) -> None:
+        self.n_starts, self.began = n_starts, time.perf_counter()
+
+    def __call__(self, start: int, count: int, value: float, best: float) -> None:
+        """Write a line."""
+        label = f"start {start}/{self.n_starts}, " if self.n_starts > 1 else ""
+        seconds = time.perf_counter() - self.began
+        text = f"{label}evaluation {count}: {value:.4f} (best {best:.4f}), {seconds:.1f} s"
+        sys.stderr.write(f"mercer: {text}\n")
+
+
 class Recorder:
     """Wraps an objective for a minimiser: negates, records, reports, and remembers the best."""
 
-    def __init__(self, function: Function, bounds: Floats, verbose: int, label: str) -> None:
+    def __init__(
+        self, function: Function, bounds: Floats, report: Report | None = None, start: int = 1
+    ) -> None:
         self.function, self.bounds = function, bounds
-        self.verbose, self.label = verbose, label
+        self.report, self.start = report, start
         self.thetas: list[Floats] = []
         self.values: list[float] = []
         self.gradient = np.empty(0)  # at the best of them
-        self.started = time.perf_counter()
 
     def __call__(self, theta: Floats, eval_gradient: bool = True) -> Any:
         """Return what is to be minimised, and its gradient."""
@@ -70,11 +88,8 @@ class Recorder:
             self.gradient = gradient
         self.thetas.append(np.array(theta))
         self.values.append(value)
-        if self.verbose:
-            seconds = time.perf_counter() - self.started
-            best = max(self.values)
-            text = f"{self.label}evaluation {len(self.values)}: {value:.4f} (best {best:.4f})"
-            sys.stderr.write(f"mercer: {text}, {seconds:.1f} s\n")
+        if self.report is not None:
+            self.report(self.start, len(self.values), value, max(self.values))
         return (-value, -gradient) if eval_gradient else -value
 
     def optimum(self, status: str, message: str, iterations: int | None = None) -> Optimum:

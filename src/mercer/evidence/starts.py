@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.evidence.searchable import Searchable
-from mercer.kernels import Kernel, On, Periodic
+from mercer.kernels import Kernel
 
 __all__ = ["start_intervals", "starts"]
 
@@ -19,15 +19,8 @@ _LOOKED_AT = 4
 
 
 def start_intervals(kernel: Kernel, X: Any) -> Floats:
-    """Return the intervals that kernels suggest for rows X, (low, high) a component of theta.
-
-    NaN where there is no suggestion; see `Periodic.start_intervals`.
-    """
-    inside = kernel._select(X) if isinstance(kernel, On) else X
-    children = [start_intervals(child, inside) for child in kernel._children]
-    size = kernel.theta.size - sum(map(len, children))
-    own = kernel.start_intervals(X) if isinstance(kernel, Periodic) else np.full((size, 2), np.nan)
-    return np.concatenate([own, *children])
+    """Return what `Kernel.start_intervals` does."""
+    return kernel.start_intervals(X)
 
 
 def starts(objective: Searchable, n_restarts: int, rng: np.random.Generator) -> list[Floats]:

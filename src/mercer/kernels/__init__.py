@@ -2,7 +2,7 @@
 
 from mercer.kernels.adaptor import SklearnKernel
 from mercer.kernels.arcsine import ArcSine
-from mercer.kernels.base import Kernel, KernelGradient
+from mercer.kernels.base import BlockGradient, Kernel, KernelGradient
 from mercer.kernels.callable import Callable, Precomputed
 from mercer.kernels.categorical import Categorical
 from mercer.kernels.columns import On
@@ -20,6 +20,7 @@ from mercer.kernels.stationary import RBF, Exponential, Matern, RationalQuadrati
 __all__ = [
     "RBF",
     "ArcSine",
+    "BlockGradient",
     "Callable",
     "Categorical",
     "Constant",

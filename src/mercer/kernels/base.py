@@ -25,7 +25,9 @@ class Kernel(Assembled):
     """Base of all kernels. Compose with ``+``, ``*``, scalar ``*``, ``**`` and ``.on(columns)``.
 
     Subclasses implement `_block`, `_diag`, `_block_pullback` and `_diag_pullback`, call `_set` in
-    their constructor, and are decorated with :func:`mercer.registry.storable`.
+    their constructor, and are decorated with :func:`mercer.registry.storable`. The underscore says
+    that users do not call these, not that they may change: for subclasses they are as stable as
+    what is public.
     """
 
     #: Whether rows of X are vectors of numbers (else any objects; see `Callable`).
@@ -113,6 +115,15 @@ class Kernel(Assembled):
     def _bounds_from(self, widths: Floats, variance: float) -> Mapping[str, tuple[Any, Any]]:
         """Suggest (low, high) for parameters by name, in their natural units."""
         return {}
+
+    def start_intervals(self, X: Any) -> Floats:
+        """Return where a search may begin for rows X, (low, high) for each component of theta.
+
+        NaN where it may begin anywhere; see `Periodic`.
+        """
+        children = [child.start_intervals(X) for child in self._children]
+        own = np.full((self.theta.size - sum(map(len, children)), 2), np.nan)
+        return np.concatenate([own, *children])
 
     def anchored(self, X: Any) -> Self:
         """Return a copy whose `Flipped` parts without anchors have the rows of X for anchors."""

@@ -121,6 +121,10 @@ class On(OfOne):
         """Return a copy anchored at the columns it uses."""
         return self._with({}, (self.kernel.anchored(self._select(X)),))
 
+    def start_intervals(self, X: Any) -> Floats:
+        """Return where a search may begin, seen from the columns it uses."""
+        return self.kernel.start_intervals(self._select(X))
+
     def with_bounds_from(self, widths: Floats, variance: float) -> Self:
         """Return a copy bounded in the units of the columns it uses."""
         # objects other than numbers have no widths, and no parameters that would need them

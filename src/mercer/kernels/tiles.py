@@ -60,7 +60,7 @@ class _Memory:
     """
 
     def __init__(self) -> None:
-        self._buffer = memoryview(np.empty(TILE**2))
+        self._buffer = np.empty(TILE**2).data
         self._lent: weakref.ref[Floats] | None = None
 
     def is_free(self) -> bool:

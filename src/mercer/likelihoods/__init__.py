@@ -1,6 +1,28 @@
 """Likelihoods: how an observation y comes from the latent function's value f."""
 
+from mercer.likelihoods.absolute import EpsilonInsensitive, Laplace
 from mercer.likelihoods.base import Likelihood
+from mercer.likelihoods.custom import Custom
 from mercer.likelihoods.gaussian import Gaussian
+from mercer.likelihoods.huber import Huber
+from mercer.likelihoods.logistic import Logistic
+from mercer.likelihoods.mixture import MixtureNoise
+from mercer.likelihoods.poisson import Poisson
+from mercer.likelihoods.probit import Probit
+from mercer.likelihoods.softmax import Softmax
+from mercer.likelihoods.student import StudentT
 
-__all__ = ["Gaussian", "Likelihood"]
+__all__ = [
+    "Custom",
+    "EpsilonInsensitive",
+    "Gaussian",
+    "Huber",
+    "Laplace",
+    "Likelihood",
+    "Logistic",
+    "MixtureNoise",
+    "Poisson",
+    "Probit",
+    "Softmax",
+    "StudentT",
+]

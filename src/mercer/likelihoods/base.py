@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mercer.likelihoods.expectations import expected
+from mercer.likelihoods import pulls
+from mercer.likelihoods.expectations import expected, moments
 from mercer.likelihoods.quantiles import bracket, root
 from mercer.linalg.quadrature import smoothed
 from mercer.params import Parametrised
@@ -27,7 +28,23 @@ class Likelihood(Parametrised):
 
     `mean` and `var` are always those of a Gaussian over f. The integrals over it are good to
     1e-8 (see :mod:`mercer.linalg.quadrature`) and cost a few hundred evaluations of p a row.
+
+    Three flags tell an engine what to expect. An object may differ from its class.
+
+    Attributes
+    ----------
+    is_log_concave : bool
+        Whether log p(y | f) is concave in f for every y.
+    has_curvature : bool
+        False if the second derivative in f is 0 almost everywhere, so that a Laplace
+        approximation has nothing to go by.
+    is_positive : bool
+        Whether p(y | f) > 0 for every f, so that E[log p] is finite.
     """
+
+    is_log_concave: bool = False
+    has_curvature: bool = True
+    is_positive: bool = True
 
     # ------------------------------------------------------------------ what a subclass gives
 
@@ -67,6 +84,10 @@ class Likelihood(Parametrised):
         """
         return None
 
+    def initial(self, y: ArrayLike) -> Floats:
+        """Return latent values to start a search from, one for each y; by default y itself."""
+        return np.array(y, dtype=float)
+
     def missing(self, *methods: str) -> list[str]:
         """Return those of the named methods that this class does not give.
 
@@ -90,7 +111,7 @@ class Likelihood(Parametrised):
         The derivatives are q and r of (SOGP 2.7). A variance of 0 gives log p and its own
         derivatives, NaN if the class has none.
         """
-        (y_, m, v), shape = _rows(y=y, mean=mean, var=var)
+        (y_, m, v), shape = rows_of(y=y, mean=mean, var=var)
         out = np.full((3, m.size), np.nan)
         some = v > 0
         ys = y_[some]
@@ -118,7 +139,7 @@ class Likelihood(Parametrised):
         A mean that floating-point numbers cannot hold, or that `conditional_mean` cannot tell
         because it overflows on the way, raises ValueError.
         """
-        (m, v), shape = _rows(mean=mean, var=var)
+        (m, v), shape = rows_of(mean=mean, var=var)
         return self._expected("mean", lambda _, f: self.conditional_mean(f), m, v).reshape(shape)
 
     def predictive_var(self, mean: ArrayLike, var: ArrayLike) -> Floats:
@@ -126,7 +147,7 @@ class Likelihood(Parametrised):
 
         Likewise NaN where it has none, and ValueError where it overflows.
         """
-        (m, v), shape = _rows(mean=mean, var=var)
+        (m, v), shape = rows_of(mean=mean, var=var)
         centre = self.predictive_mean(m, v)
         within = self._expected("variance", lambda _, f: self.conditional_var(f), m, v)
         between = self._expected(
@@ -136,7 +157,7 @@ class Likelihood(Parametrised):
 
     def predictive_cdf(self, y: ArrayLike, mean: ArrayLike, var: ArrayLike) -> Floats:
         """Return the probability that a new observation is at most y."""
-        (y_, m, v), shape = _rows(y=y, mean=mean, var=var)
+        (y_, m, v), shape = rows_of(y=y, mean=mean, var=var)
         return self._expected(
             "distribution function",
             lambda i, f: self.conditional_cdf(y_[i], f),
@@ -154,7 +175,7 @@ class Likelihood(Parametrised):
         1/2 that tail is what the function lacks to 1, of which rounding takes 1e-15: at a level of
         1 - 1e-12, a thousandth of the tail.
         """
-        (m, v, p), shape = _rows(mean=mean, var=var, level=level)
+        (m, v, p), shape = rows_of(mean=mean, var=var, level=level)
         check_level(p)
 
         def excess(row: NDArray[np.intp], y: Floats) -> Floats:
@@ -163,8 +184,67 @@ class Likelihood(Parametrised):
         low, high = bracket(excess, m, np.where(v > 0, np.sqrt(v), 1.0))
         return root(excess, low, high, 1e-10 * np.minimum(p, 1.0 - p)).reshape(shape)
 
+    def expected(
+        self, y: ArrayLike, mean: ArrayLike, var: ArrayLike
+    ) -> tuple[Floats, Floats, Floats]:
+        """Return E[log p(y | f)] and its derivatives in the mean and in the variance.
+
+        The derivatives are E[d1] and E[d2]/2 with d1 and d2 the first two of `derivatives`. A
+        variance of 0 gives log p, d1 and d2/2 themselves.
+        """
+        self._check_positive()
+        (y_, m, v), shape = rows_of(y=y, mean=mean, var=var)
+        what = f"the expected log density of {type(self).__name__}"
+        value, first, second = moments(self, what, y_, m, v).reshape(3, *shape)
+        return value, first, second
+
     def _expected(self, what: str, *arguments: Any, **options: Any) -> Floats:
         return expected(f"the predictive {what} of {type(self).__name__}", *arguments, **options)
+
+    def _check_positive(self) -> None:
+        if not self.is_positive:
+            raise ValueError(
+                f"{self!r} has density 0 at some f, so that E[log p(y | f)] is minus infinity: "
+                "use EP, or noise that is positive everywhere"
+            )
+
+    # --------------------------------------------------------- derivatives in its own parameters
+
+    def pull_derivatives(
+        self, y: ArrayLike, f: ArrayLike, g0: ArrayLike, g1: ArrayLike, g2: ArrayLike
+    ) -> Floats:
+        """Return d/dtheta of sum(g0 log p + g1 d1 + g2 d2) at fixed y, f and g, shape (p,).
+
+        d1 and d2 are the first two of `derivatives`; the sum runs over all entries of the arrays,
+        which broadcast. The engine that has dL/d(log p), dL/d(d1) and dL/d(d2) chains them so.
+        """
+        if not self.theta.size:
+            return np.empty(0)
+        y, f, *g = broadcast(y=y, f=f, g0=g0, g1=g1, g2=g2)
+        return pulls.derivatives(self, y, f, (g[0], g[1], g[2]))
+
+    def pull_smoothed(self, y: ArrayLike, mean: ArrayLike, var: ArrayLike, g: ArrayLike) -> Floats:
+        """Return d/dtheta of sum(g log Z) at fixed y, mean and var, shape (p,); see `smoothed`."""
+        if not self.theta.size:
+            return np.empty(0)
+        y, mean, var, g = broadcast(y=y, mean=mean, var=var, g=g)
+        return pulls.smoothed(self, y, mean, var, g)
+
+    def pull_expected(self, y: ArrayLike, mean: ArrayLike, var: ArrayLike, g: ArrayLike) -> Floats:
+        """Return d/dtheta of sum(g E[log p]) at fixed y, mean and var, (p,); see `expected`."""
+        if not self.theta.size:
+            return np.empty(0)
+        self._check_positive()
+        y, mean, var, g = broadcast(y=y, mean=mean, var=var, g=g)
+        return pulls.expected(self, y, mean, var, g)
+
+    def _slopes(self, y: Floats, f: Floats) -> pulls.Slopes | None:
+        """Return the derivatives of log p, d1 and d2 in each parameter, in its natural units.
+
+        By name; a vector parameter's come with a first axis for its components. None: they are
+        taken by differences.
+        """
+        return None
 
 
 def check_level(level: Floats) -> None:
@@ -191,7 +271,7 @@ def broadcast(**arguments: ArrayLike) -> list[Floats]:
     return out
 
 
-def _rows(**arguments: ArrayLike) -> tuple[list[Floats], tuple[int, ...]]:
+def rows_of(**arguments: ArrayLike) -> tuple[list[Floats], tuple[int, ...]]:
     """Return `broadcast` arrays made flat, and their shape."""
     arrays = broadcast(**arguments)
     return [a.ravel() for a in arrays], arrays[0].shape

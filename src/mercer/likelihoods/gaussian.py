@@ -6,10 +6,13 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtri
 
-from mercer.likelihoods.base import Likelihood, broadcast, check_level
+from mercer.likelihoods.base import broadcast, check_level
 from mercer.likelihoods.noise import known, number
+from mercer.likelihoods.normal import log_normal, normal_cdf
+from mercer.likelihoods.pulls import Slopes
+from mercer.likelihoods.row_noise import RowNoise
 from mercer.params import Parameter, positive
 from mercer.registry import storable
 
@@ -17,11 +20,9 @@ __all__ = ["Gaussian"]
 
 Floats = NDArray[np.float64]
 
-_LOG_2PI = float(np.log(2.0 * np.pi))
-
 
 @storable
-class Gaussian(Likelihood):
+class Gaussian(RowNoise):
     """y = f + e with Gaussian e.
 
     Parameters
@@ -56,6 +57,8 @@ class Gaussian(Likelihood):
     array([0.1, 0.2])
     """
 
+    is_log_concave = True
+
     def __init__(
         self, noise: ArrayLike | Parameter | None = None, new_noise: float | None = None
     ) -> None:
@@ -74,91 +77,12 @@ class Gaussian(Likelihood):
             self._known = known(noise)
             self._set()
 
-    @property
-    def noise(self) -> float | Floats | None:
-        """The variance, the variances, the covariance (read-only), or None if not yet chosen."""
-        own = self._parameters.get("noise")
-        return self._known if own is None else own.value
-
-    @property
-    def covariance(self) -> Floats | None:
-        """The full noise covariance (n, n), read-only, if that is what was given."""
-        return self._known if self._known is not None and self._known.ndim == 2 else None
-
-    @property
-    def new_variance(self) -> float:
-        """The noise variance of a new observation: for known variances, their mean."""
-        if self._known is None:
-            return self._scalar()
-        if self._new is not None:
-            return self._new
-        return float(np.mean(self._known if self._known.ndim == 1 else np.diag(self._known)))
-
-    # ---------------------------------------------------------- noise of the training rows
-
-    def variances(self, n: int, weights: ArrayLike | None = None) -> Floats:
-        """Return the noise variances of n training rows, divided by their weights, shape (n,).
-
-        Weights are powers of the likelihood and must be positive (rows of weight 0 are left out
-        beforehand, see `subset`). For a full covariance it is the diagonal.
-        """
-        w = self._weights(n, weights)
-        return self._unweighted(n) / w
-
-    def weight_constant(self, n: int, weights: ArrayLike | None = None) -> float:
-        """Return what weights add to the log evidence, for each output.
-
-        N(y; f, s)^w is N(y; f, s/w) times a constant whose logarithm,
-        -(w - 1)/2 log(2 pi s) - 1/2 log w, is summed over the rows here. With it a row of weight
-        2 is exactly the row twice.
-        """
-        if weights is None:
-            return 0.0
-        w = self._weights(n, weights)
-        s = self._unweighted(n)
-        if np.any((s == 0) & (w != 1)):
-            raise ValueError("a row with noise variance 0 must have weight 1")
-        powers = np.where(w == 1, 0.0, (w - 1) * (_LOG_2PI + np.log(np.where(s > 0, s, 1.0))))
-        return float(-0.5 * np.sum(powers) - 0.5 * np.sum(np.log(w)))
-
-    def weight_constant_gradient(self, n: int, weights: ArrayLike | None = None) -> Floats:
-        """Return the derivative of `weight_constant` in theta."""
-        excess = np.sum(self._weights(n, weights) - 1.0)
-        return self._chain(lambda noise: -0.5 * excess / noise)
-
-    def pull_variances(self, gradient: ArrayLike, weights: ArrayLike | None = None) -> Floats:
-        """Chain dL/d variances, shape (n,), to dL/dtheta."""
-        g = np.asarray(gradient, dtype=float)
-        if g.ndim != 1:
-            raise ValueError(f"gradient must have one entry a row, got shape {g.shape}")
-        total = np.sum(g / self._weights(g.size, weights))
-        return self._chain(lambda noise: total)
-
-    def subset(self, keep: ArrayLike) -> Gaussian:
-        """Return the likelihood of the training rows that a boolean mask keeps."""
-        mask = np.asarray(keep)
-        if mask.ndim != 1 or mask.dtype != bool:
-            raise ValueError(f"keep must be a boolean mask, one entry a row, got {keep!r}")
-        if self._known is None:
-            return self
-        self._check_rows(mask.size)
-        kept = self._known[mask] if self._known.ndim == 1 else self._known[mask][:, mask]
-        return Gaussian(kept, self._new)
-
-    def weighted(self, weights: ArrayLike) -> Gaussian:
-        """Return the likelihood whose `new_variance` is the weighted mean of known variances."""
-        if self._known is None or self._known.ndim == 2 or self._new is not None:
-            return self
-        return Gaussian(
-            self._known, float(np.average(self._known, weights=np.asarray(weights, dtype=float)))
-        )
-
     # --------------------------------------------------------------------- the generic methods
 
     def log_density(self, y: ArrayLike, f: ArrayLike) -> Floats:
         """Return -(y - f)^2/(2 s) - log(2 pi s)/2."""
         y, f = np.asarray(y, dtype=float), np.asarray(f, dtype=float)
-        return _log_normal(y - f, self._row_variances(np.broadcast_shapes(y.shape, f.shape)))
+        return log_normal(y - f, self._row_variances(np.broadcast_shapes(y.shape, f.shape)))
 
     def derivatives(self, y: ArrayLike, f: ArrayLike) -> tuple[Floats, Floats, Floats]:
         """Return (y - f)/s, -1/s and 0."""
@@ -177,12 +101,12 @@ class Gaussian(Likelihood):
         """Return log N(y; mean, t), (y - mean)/t and -1/t with t = var + s."""
         y, mean, var = broadcast(y=y, mean=mean, var=var)
         t = var + self._row_variances(y.shape)
-        return _log_normal(y - mean, t), np.asarray((y - mean) / t), np.asarray(-1.0 / t)
+        return log_normal(y - mean, t), np.asarray((y - mean) / t), np.asarray(-1.0 / t)
 
     def log_predictive(self, y: ArrayLike, mean: ArrayLike, var: ArrayLike) -> Floats:
         """Return the log density of a new observation, log N(y; mean, var + s)."""
         y, mean, var = broadcast(y=y, mean=mean, var=var)
-        return _log_normal(y - mean, var + self.new_variance)
+        return log_normal(y - mean, var + self.new_variance)
 
     def predictive_mean(self, mean: ArrayLike, var: ArrayLike) -> Floats:
         """Return the mean."""
@@ -195,7 +119,7 @@ class Gaussian(Likelihood):
     def predictive_cdf(self, y: ArrayLike, mean: ArrayLike, var: ArrayLike) -> Floats:
         """Return the probability that a new observation is at most y."""
         y, mean, var = broadcast(y=y, mean=mean, var=var)
-        return _normal_cdf(y - mean, var + self.new_variance)
+        return normal_cdf(y - mean, var + self.new_variance)
 
     def quantile(self, mean: ArrayLike, var: ArrayLike, level: ArrayLike) -> Floats:
         """Return mean + sqrt(var + s) z with z the quantile of the standard normal."""
@@ -214,74 +138,42 @@ class Gaussian(Likelihood):
     def conditional_cdf(self, y: ArrayLike, f: ArrayLike) -> Floats:
         """Return the normal distribution function."""
         residual = np.asarray(y, dtype=float) - np.asarray(f, dtype=float)
-        return _normal_cdf(residual, self.new_variance)
+        return normal_cdf(residual, self.new_variance)
 
     def sample(self, f: ArrayLike, rng: np.random.Generator) -> Floats:
         """Draw one new observation for each f."""
         f = np.asarray(f, dtype=float)
         return np.asarray(f + np.sqrt(self.new_variance) * rng.standard_normal(f.shape))
 
+    # ------------------------------------------------------------- expectations and parameters
+
+    def expected(
+        self, y: ArrayLike, mean: ArrayLike, var: ArrayLike
+    ) -> tuple[Floats, Floats, Floats]:
+        """Return log N(y; mean, s) - var/(2 s), (y - mean)/s and -1/(2 s)."""
+        y, mean, var = broadcast(y=y, mean=mean, var=var)
+        s = self._row_variances(y.shape)
+        value = np.asarray(log_normal(y - mean, s) - 0.5 * var / s)
+        return value, np.asarray((y - mean) / s), np.zeros(y.shape) - 0.5 / s
+
+    def _slopes(self, y: Floats, f: Floats) -> Slopes:
+        s, t = self._scalar(), y - f
+        first = np.asarray(-0.5 / s + 0.5 * (t / s) ** 2)
+        return {"noise": (first, np.asarray(-t / s**2), np.full(t.shape, 1.0 / s**2))}
+
+    def pull_smoothed(self, y: ArrayLike, mean: ArrayLike, var: ArrayLike, g: ArrayLike) -> Floats:
+        """Return d/dtheta of sum(g log Z) at fixed y, mean and var, shape (p,)."""
+        y, mean, var, g = broadcast(y=y, mean=mean, var=var, g=g)
+        return self._chain(
+            lambda s: np.sum(0.5 * g * (((y - mean) / (s + var)) ** 2 - 1.0 / (s + var)))
+        )
+
+    def pull_expected(self, y: ArrayLike, mean: ArrayLike, var: ArrayLike, g: ArrayLike) -> Floats:
+        """Return d/dtheta of sum(g E[log p]) at fixed y, mean and var, shape (p,)."""
+        y, mean, var, g = broadcast(y=y, mean=mean, var=var, g=g)
+        return self._chain(lambda s: np.sum(0.5 * g * (((y - mean) ** 2 + var) / s - 1.0) / s))
+
     # --------------------------------------------------------------------------------- insides
-
-    def _scalar(self) -> float:
-        own = self._parameters.get("noise")
-        if own is None:
-            raise ValueError(
-                "the noise variance is not chosen yet: give a number, Gaussian(0.1), or fit the "
-                "model first"
-            )
-        return float(own.value)
-
-    def _check_rows(self, n: int) -> None:
-        if self._known is not None and self._known.shape[0] != n:
-            raise ValueError(
-                f"the noise was given for {self._known.shape[0]} rows (shape "
-                f"{self._known.shape}), but there are {n}"
-            )
-
-    def _unweighted(self, n: int) -> Floats:
-        self._check_rows(n)
-        if self._known is None:
-            return np.full(n, self._scalar())
-        return self._known.copy() if self._known.ndim == 1 else np.diag(self._known).copy()
-
-    def _weights(self, n: int, weights: ArrayLike | None) -> Floats:
-        if weights is None:
-            return np.ones(n)
-        if self.covariance is not None:
-            raise ValueError(
-                "weights cannot be combined with a full noise covariance: a power of a likelihood "
-                "that couples the rows has no meaning for one row"
-            )
-        w = np.asarray(weights, dtype=float)
-        if w.shape != (n,) or not np.all(np.isfinite(w)) or np.any(w <= 0):
-            raise ValueError(
-                f"weights must be {n} positive numbers (leave out the rows of weight 0 first), "
-                f"got {weights!r}"
-            )
-        return w
-
-    def _row_variances(self, shape: tuple[int, ...]) -> float | Floats:
-        """Return the variances in a form that broadcasts against arrays whose rows come first."""
-        if self._known is None:
-            return self._scalar()
-        if self._known.ndim == 2:
-            raise ValueError(
-                "a full noise covariance couples the rows, so that a row has no likelihood of its "
-                "own; only exact inference takes it"
-            )
-        self._check_rows(shape[0] if shape else 1)
-        if np.any(self._known == 0):
-            raise ValueError(
-                "a row with noise variance 0 has no density; only exact inference takes it"
-            )
-        return self._known.reshape(-1, *(1,) * max(len(shape) - 1, 0))
-
-    def _chain(self, slope: Any) -> Floats:
-        """Return dL/dtheta from dL/dnoise, given as a function of the noise."""
-        if not self._parameters:
-            return np.empty(0)
-        return self._own_gradient(noise=slope(self._scalar()))
 
     def _options(self) -> dict[str, Any]:
         if self._parameters:
@@ -291,17 +183,3 @@ class Gaussian(Likelihood):
 
     def _with(self, parameters: dict[str, Parameter], children: tuple[Any, ...]) -> Self:
         return type(self)(parameters["noise"]) if parameters else self
-
-
-def _log_normal(residual: Floats, var: float | Floats) -> Floats:
-    """Return log N(residual; 0, var); without variance, inf at 0 and -inf elsewhere."""
-    with np.errstate(all="ignore"):
-        out = -0.5 * ((residual / np.sqrt(var)) ** 2 + np.log(var) + _LOG_2PI)
-    return np.where(np.equal(var, 0.0), np.where(residual == 0.0, np.inf, -np.inf), out)
-
-
-def _normal_cdf(residual: Floats, var: float | Floats) -> Floats:
-    """Return the distribution function of N(0, var); without variance, a step to 1 at 0."""
-    with np.errstate(all="ignore"):
-        out = ndtr(residual / np.sqrt(var))
-    return np.where(np.equal(var, 0.0), np.where(residual >= 0.0, 1.0, 0.0), out)

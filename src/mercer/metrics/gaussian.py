@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
 from mercer.metrics.checks import average, columns, row_weights
 
@@ -14,10 +14,12 @@ __all__ = [
     "baseline_log_density",
     "crps",
     "crps_of_rows",
+    "gaussian_interval",
     "log_density_of_rows",
     "mean_standardised_log_loss",
     "negative_log_predictive_density",
     "pit",
+    "standardised",
 ]
 
 Floats = NDArray[np.float64]
@@ -183,7 +185,7 @@ def crps(
 def crps_of_rows(y: ArrayLike, mean: ArrayLike, std: ArrayLike) -> Floats:
     """Return the continuous ranked probability score of each Gaussian prediction."""
     y, mean, std = columns(y=y, mean=mean, std=std)
-    z = np.abs(_standardised(y, mean, std))
+    z = np.abs(standardised(y, mean, std))
     density = np.exp(-0.5 * np.minimum(z, 40.0) ** 2) / np.sqrt(2.0 * np.pi)
     far = np.abs(y - mean) * (2.0 * ndtr(z) - 1.0)
     return np.asarray(far + std * (2.0 * density - 1.0 / np.sqrt(np.pi)))
@@ -217,7 +219,7 @@ def pit(y: ArrayLike, mean: ArrayLike, std: ArrayLike) -> Floats:
     array([0.5   , 0.8413, 0.0013])
     """
     y, mean, std = columns(y=y, mean=mean, std=std)
-    return np.asarray(ndtr(_standardised(y, mean, std)))
+    return np.asarray(ndtr(standardised(y, mean, std)))
 
 
 def log_density_of_rows(y: ArrayLike, mean: ArrayLike, std: ArrayLike) -> Floats:
@@ -233,7 +235,13 @@ def log_density_of_rows(y: ArrayLike, mean: ArrayLike, std: ArrayLike) -> Floats
         return np.asarray(-0.5 * ((y - mean) / std) ** 2 - np.log(std) - 0.5 * _LOG_2PI)
 
 
-def _standardised(y: Floats, mean: Floats, std: Floats) -> Floats:
+def gaussian_interval(mean: Floats, std: Floats, level: float) -> tuple[Floats, Floats]:
+    """Return the ends of the central interval of each Gaussian prediction."""
+    half = ndtri(0.5 + 0.5 * level) * std
+    return mean - half, mean + half
+
+
+def standardised(y: Floats, mean: Floats, std: Floats) -> Floats:
     """Return (y - mean)/std, and its limit where std is 0."""
     if np.any(std < 0):
         row = int(np.argwhere(std < 0)[0, 0])

@@ -1,8 +1,8 @@
 """What a scorer asks of a fitted model, through pipelines, searches and wrappers.
 
 A model offers ``predict(X, return_std=True)`` and, where it can do better than a Gaussian of that
-mean and spread, ``log_predictive_density(X, y)`` and ``predict_interval(X, coverage)``. Mercer's
-regressors have all three; several of scikit-learn's have the first.
+mean and spread, ``log_predictive_density(X, y)``, ``predict_interval(X, coverage)`` and
+``predict_cdf(X, y)``. Mercer's regressors have all four; several of scikit-learn's have the first.
 """
 
 from __future__ import annotations
@@ -14,14 +14,21 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import Pipeline
 
+from mercer.estimators.regressor import BayesianRegressor
+from mercer.likelihoods import Gaussian
 from mercer.metrics.checks import columns
-from mercer.metrics.gaussian import baseline_log_density, crps_of_rows, log_density_of_rows
+from mercer.metrics.gaussian import (
+    baseline_log_density,
+    crps_of_rows,
+    gaussian_interval,
+    log_density_of_rows,
+    pit,
+)
 
-__all__ = ["Predictions", "predictions"]
+__all__ = ["Predictions", "pit_of", "predictions", "training_targets"]
 
 Floats = NDArray[np.float64]
 
@@ -44,6 +51,9 @@ class Predictions(Protocol):
 
     def interval(self, level: float) -> tuple[Floats, Floats]:
         """Return the ends of the equal-tailed intervals that are to hold the targets."""
+
+    def inside(self, level: float) -> NDArray[np.bool_]:
+        """Return which targets lie in these intervals."""
 
     def crps(self) -> Floats:
         """Return the continuous ranked probability score of each target."""
@@ -81,6 +91,25 @@ def predictions(model: Any, X: Any, y: ArrayLike) -> Predictions:
             return _Single(model, X, targets)
 
 
+def training_targets(model: Any) -> Floats | None:
+    """Return the targets that a model was fitted to, in the user's units, if it has kept them."""
+    train = getattr(model, "y_train_", None)
+    if train is None:
+        return None
+    # scikit-learn's Gaussian process, and ours that stands in for it, keep what they normalised
+    width, mean = getattr(model, "_y_train_std", 1.0), getattr(model, "_y_train_mean", 0.0)
+    return np.asarray(train, dtype=float) * width + mean
+
+
+def pit_of(model: Any, X: Any, y: Floats) -> Floats:
+    """Return the probability integral transform by a model's ``predict_cdf``.
+
+    The middle of a jump stands for it: where a prediction is certain, and of counts.
+    """
+    below = np.nextafter(y, -np.inf)
+    return 0.5 * np.asarray(model.predict_cdf(X, y) + model.predict_cdf(X, below))
+
+
 class _Single:
     """The predictions of one model."""
 
@@ -93,7 +122,7 @@ class _Single:
         return log_density_of_rows(self.y, *self._moments)
 
     def baseline_log_density(self) -> Floats:
-        train = getattr(self._model, "y_train_", None)
+        train = training_targets(self._model)
         if train is None:
             raise ValueError(
                 f"{type(self._model).__name__} does not keep the targets it was fitted to, "
@@ -104,9 +133,16 @@ class _Single:
 
     def interval(self, level: float) -> tuple[Floats, Floats]:
         if self._is_gaussian:
-            return _gaussian_interval(*self._moments, level)
+            return gaussian_interval(*self._moments, level)
         low, high = self._model.predict_interval(self._X, coverage=level)
         return low, high
+
+    def inside(self, level: float) -> NDArray[np.bool_]:
+        if self._pit is not None:
+            return np.asarray(2.0 * np.abs(self._pit - 0.5) <= level)
+        low, high = self.interval(level)
+        y, low, high = columns(finite=False, y=self.y, lower=low, upper=high)
+        return np.asarray((low <= y) & (y <= high))
 
     def crps(self) -> Floats:
         if self._is_gaussian:
@@ -122,37 +158,29 @@ class _Single:
 
     @cached_property
     def _moments(self) -> tuple[Floats, Floats]:
-        return self._predict(self._X)
-
-    @cached_property
-    def _is_gaussian(self) -> bool:
-        """Whether predictions are Gaussian: asked of the intervals at the first few rows.
-
-        One call then answers for every level.
-        """
-        if not hasattr(self._model, "predict_interval"):
-            return True
-        few = self._X[:3]
-        mean, std = self._predict(few)
-        return all(
-            np.allclose(given, normal, rtol=1e-8, atol=1e-8 * np.max(std))
-            for level in (0.4, 0.99)
-            for given, normal in zip(
-                self._model.predict_interval(few, coverage=level),
-                _gaussian_interval(mean, std, level),
-                strict=True,
-            )
-        )
-
-    def _predict(self, X: Any) -> tuple[Floats, Floats]:
         predict = getattr(self._model, "predict", None)
         if predict is None or "return_std" not in inspect.signature(predict).parameters:
             raise ValueError(
                 f"{type(self._model).__name__} predicts no spread: a probabilistic metric needs "
                 "a model with predict(X, return_std=True)"
             )
-        mean, std = predict(X, return_std=True)
+        mean, std = predict(self._X, return_std=True)
         return np.asarray(mean, dtype=float), np.asarray(std, dtype=float)
+
+    @property
+    def _is_gaussian(self) -> bool:
+        """Whether mean and spread say it all; one call then answers for every level."""
+        if isinstance(self._model, BayesianRegressor):
+            # of a Gaussian process; a class derived from the likelihood may be anything
+            return type(getattr(self._model, "likelihood_", None)) is Gaussian
+        return not hasattr(self._model, "predict_interval")
+
+    @cached_property
+    def _pit(self) -> Floats | None:
+        """The probability of at most each target; None where only intervals tell."""
+        if self._is_gaussian:
+            return pit(self.y, *self._moments)
+        return pit_of(self._model, self._X, self.y) if hasattr(self._model, "predict_cdf") else None
 
 
 class _Stacked:
@@ -172,10 +200,8 @@ class _Stacked:
         low, high = zip(*(part.interval(level) for part in self._parts), strict=True)
         return np.column_stack(low), np.column_stack(high)
 
+    def inside(self, level: float) -> NDArray[np.bool_]:
+        return np.column_stack([part.inside(level) for part in self._parts])
+
     def crps(self) -> Floats:
         return np.column_stack([part.crps() for part in self._parts])
-
-
-def _gaussian_interval(mean: Floats, std: Floats, level: float) -> tuple[Floats, Floats]:
-    half = ndtri(0.5 + 0.5 * level) * std
-    return mean - half, mean + half

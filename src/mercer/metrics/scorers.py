@@ -34,8 +34,9 @@ class Scorer:
     """A metric of a fitted model, called as scikit-learn calls what it is given as `scoring`.
 
     Made by :func:`get_scorer`. Takes regressors with ``predict(X, return_std=True)``, alone or
-    in pipelines, searches and `MultiOutputRegressor`; those with ``log_predictive_density`` and
-    ``predict_interval`` are asked through these, so that the score is right for any likelihood.
+    in pipelines, searches and `MultiOutputRegressor`; those with ``log_predictive_density``,
+    ``predict_interval`` and ``predict_cdf`` are asked through these, so that the score is right for
+    any likelihood.
     Several outputs are averaged.
 
     Examples
@@ -117,10 +118,7 @@ def _neg_crps(given: Predictions, sample_weight: ArrayLike | None) -> float:
 
 def _neg_calibration_error(given: Predictions, sample_weight: ArrayLike | None) -> float:
     observed = [
-        coverage(
-            given.y, *given.interval(level), sample_weight=sample_weight, multioutput="raw_values"
-        )
-        for level in LEVELS
+        average(given.inside(level).astype(float), sample_weight, "raw_values") for level in LEVELS
     ]
     return -float(np.mean(np.abs(np.transpose(observed) - LEVELS)))
 

@@ -1,8 +1,10 @@
 """Pictures of kernels, processes and fitted models, by matplotlib.
 
 Each function takes `ax`, the axes to draw on (new ones in a new figure without it), and returns the
-axes it drew on. None calls `show`, or changes a setting of matplotlib's. They ask a model for
-nothing but its public methods, so that they serve every estimator that has these.
+axes it drew on. None calls `show`, or changes a setting of matplotlib's. Most need no more of a
+model than ``predict(X, return_std=True)``, so that they serve scikit-learn's regressors too. Where
+a model has more they use it: its intervals, samples and leave-one-out predictions, its kernel and
+history, and the training rows that it keeps.
 """
 
 from mercer.plotting.calibration import plot_calibration, plot_pit

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.stats import binom
 
+from mercer.metrics import calibration_curve
 from mercer.plotting.models import counted, outcomes
 from mercer.plotting.style import BLUE, GREY, axes_for
 
@@ -59,9 +60,7 @@ def plot_calibration(
     predicted = outcomes(model, X, y, output)
     n = len(predicted.y)
     nominal = np.linspace(0.0, 1.0, n_levels + 2)[1:-1]
-    # y is in the central interval of probability c if its rank is within c/2 of the middle
-    depth = np.sort(2.0 * np.abs(predicted.pit - 0.5))
-    observed = np.searchsorted(depth, nominal, side="right") / n
+    observed = calibration_curve(predicted.pit, nominal).observed
     ax = axes_for(ax, (4.8, 4.6))
     if not any(line.get_gid() == "diagonal" for line in ax.lines):  # once, for several models
         edges = np.linspace(0.0, 1.0, 201)

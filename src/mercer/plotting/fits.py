@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.metrics.checks import require_level
 from mercer.plotting.models import (
-    checked_coverage,
     interval,
     knows_latent,
     label_of,
@@ -87,7 +87,7 @@ def plot_fit(
     Axes, or an array of two
     """
     require_fitted(model, "; plot_samples(model, X) shows the prior of one that is not")
-    coverage = checked_coverage(coverage)
+    coverage = require_level("coverage", coverage)
     if y is not None and (X is None or is_range(X)):
         raise ValueError("y was given without its rows: give X too")
     part = slice_of(model, X, columns, at, margin)

@@ -10,12 +10,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
 from sklearn.exceptions import NotFittedError
+
+from mercer.estimators.resolve import is_sklearn_kernel
+from mercer.kernels import Kernel, from_sklearn
+from mercer.metrics import pit
+from mercer.metrics.gaussian import gaussian_interval
+from mercer.metrics.predictions import pit_of, training_targets
 
 __all__ = [
     "Predicted",
-    "checked_coverage",
+    "as_kernel",
     "column_names",
     "counted",
     "interval",
@@ -27,7 +32,6 @@ __all__ = [
     "predict",
     "require_fitted",
     "rows_like_training",
-    "standardised",
     "to_matrix",
     "training_rows",
 ]
@@ -87,11 +91,8 @@ def to_matrix(X: Any, name: str = "X") -> Floats:
 
 def training_rows(model: Any) -> tuple[Floats | None, Floats | None]:
     """Return the inputs and targets that a model was fitted to, as far as it still has them."""
-    points, y = getattr(model, "X_train_", None), getattr(model, "y_train_", None)
-    if points is not None:
-        # scikit-learn's meaning: targets are kept as they were normalised
-        y = None if getattr(model, "normalize_y", False) else y
-    else:
+    points, y = getattr(model, "X_train_", None), training_targets(model)
+    if points is None:
         basis = getattr(getattr(model, "posterior_", None), "basis", None)
         points = getattr(basis, "points", None)
     if getattr(model, "kernel", None) == "precomputed" or points is None or np.ndim(points) != 2:
@@ -101,7 +102,7 @@ def training_rows(model: Any) -> tuple[Floats | None, Floats | None]:
     except (TypeError, ValueError):
         return None, None
     # of a pruned posterior, points are some of the rows
-    return X, None if y is None or len(y) != len(X) else np.array(y, dtype=float)
+    return X, None if y is None or len(y) != len(X) else y
 
 
 # --- names ----------------------------------------------------------------------------------------
@@ -141,6 +142,16 @@ def _without_names() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
         yield
+
+
+# --- kernels -------------------------------------------------------------------------------------
+
+
+def as_kernel(given: Any) -> Kernel | None:
+    """Return a kernel, of ours or of scikit-learn's, as ours; None for what is none."""
+    if is_sklearn_kernel(given):
+        return from_sklearn(given)[0]
+    return given if isinstance(given, Kernel) else None
 
 
 # --- predictions ----------------------------------------------------------------------------------
@@ -191,9 +202,7 @@ def interval(model: Any, X: Any, coverage: float, latent: bool) -> tuple[Floats,
         with _without_names():
             low, high = model.predict_interval(X, coverage, **options)
         return low, high
-    mean, std = predict(model, X)
-    half = ndtri(0.5 + 0.5 * coverage) * std
-    return mean - half, mean + half
+    return gaussian_interval(*predict(model, X), coverage)
 
 
 def outcomes(model: Any, X: Any, y: Any, output: int | None = None) -> Predicted:
@@ -214,13 +223,17 @@ def outcomes(model: Any, X: Any, y: Any, output: int | None = None) -> Predicted
         mean, std = (one_output(part, output, model) for part in (left.mean, left.std))
         observed = targets.reshape(len(mean), -1)
         column = observed[:, 0] if observed.shape[1] == 1 else one_output(observed, output, model)
-        return Predicted(column, mean, std, ndtr(standardised(column, mean, std)), True)
+        return Predicted(column, mean, std, pit(column, mean, std), True)
     means, stds = predict(model, X)
     mean, std = one_output(means, output, model), one_output(stds, output, model)
     observed = _targets(y, means.shape)
-    cdf = _distribution(model, X, observed, means, stds)
+    if hasattr(model, "predict_cdf"):
+        with _without_names():
+            ranks = pit_of(model, X, observed)
+    else:
+        ranks = pit(observed, means, stds)  # the spread is all there is: taken as normal
     return Predicted(
-        one_output(observed, output, model), mean, std, one_output(cdf, output, model), False
+        one_output(observed, output, model), mean, std, one_output(ranks, output, model), False
     )
 
 
@@ -236,40 +249,8 @@ def _targets(y: Any, shape: tuple[int, ...]) -> Floats:
     return observed
 
 
-def _distribution(model: Any, X: Any, y: Floats, mean: Floats, std: Floats) -> Floats:
-    """Return the predicted probability of a value of at most y."""
-    likelihood = getattr(model, "likelihood_", None)
-    if likelihood is None or not hasattr(likelihood, "predictive_cdf") or not knows_latent(model):
-        return np.asarray(
-            ndtr(standardised(y, mean, std))
-        )  # the spread is all there is: taken as normal
-    centre, spread = predict(model, X, latent=True)
-    scale = np.asarray(getattr(getattr(model, "predictive_", None), "scale", 1.0), dtype=float)
-    s = scale if np.ndim(y) == 2 else scale.reshape(-1)[0]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        cdf = likelihood.predictive_cdf(y / s, centre / s, (spread / s) ** 2)
-    return np.asarray(np.nan_to_num(cdf, nan=0.5))  # certain, and right
-
-
-def standardised(y: Floats, mean: Floats, std: Floats) -> Floats:
-    """Return (y - mean)/std; where a prediction is certain, 0 if it is right, infinite if not."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.nan_to_num((y - mean) / std, nan=0.0, posinf=np.inf, neginf=-np.inf)
-
-
 def counted(name: str, given: object) -> int:
     """Return a number of things that a caller has given, if it is one."""
     if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or given < 1:
         raise ValueError(f"{name} must be a whole number of at least 1, got {given!r}")
     return int(given)
-
-
-def checked_coverage(coverage: float) -> float:
-    """Return a probability that an interval can have."""
-    try:
-        inside = 0.0 < coverage < 1.0
-    except TypeError:
-        inside = False
-    if not inside:
-        raise ValueError(f"coverage must lie between 0 and 1, got {coverage!r}")
-    return float(coverage)

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mercer.kernels import Kernel, On, from_sklearn
-from mercer.kernels.stationary import Stationary
-from mercer.plotting.models import column_names, require_fitted, to_matrix, training_rows
+from mercer.evidence.parts import relevances
+from mercer.plotting.models import (
+    as_kernel,
+    column_names,
+    require_fitted,
+    to_matrix,
+    training_rows,
+)
 from mercer.plotting.style import PALETTE, axes_for
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["plot_relevance"]
-
-Floats = NDArray[np.float64]
 
 
 def plot_relevance(
@@ -46,9 +47,7 @@ def plot_relevance(
     Axes
     """
     require_fitted(model)
-    kernel = getattr(model, "kernel_", None)
-    if kernel is not None and not isinstance(kernel, Kernel):
-        kernel = from_sklearn(kernel)[0]
+    kernel = as_kernel(getattr(model, "kernel_", None))
     rows = training_rows(model)[0] if X is None else to_matrix(X)
     if rows is None:
         raise ValueError(
@@ -59,16 +58,13 @@ def plot_relevance(
     if rows.shape[1] != d:
         raise ValueError(f"X has {rows.shape[1]} columns, the model was fitted to {d}")
     names = column_names(model, d, X)
-    parts = list(_parts(kernel.with_columns(names), np.arange(d))) if kernel is not None else []
+    parts = [] if kernel is None else relevances(kernel.with_columns(names), rows)
     if not parts:
         raise ValueError(
             f"the kernel {kernel!r} has no length scales in the units of the columns; RBF, Matern, "
             "Exponential and RationalQuadratic have"
         )
-    spread = np.std(rows, axis=0)
-    bars = np.full((len(parts), d), np.nan)
-    for bar, (_, columns, lengths) in zip(bars, parts, strict=True):
-        bar[columns] = spread[columns] / lengths
+    bars = np.array([part.values for part in parts])
     most = np.max(np.nan_to_num(bars), axis=0)
     order = np.argsort(-most, kind="stable")[: d if n_columns is None else n_columns]
 
@@ -77,14 +73,14 @@ def plot_relevance(
     present = ~np.isnan(bars[:, order])  # (parts, columns)
     height = 0.75 / np.maximum(np.sum(present, axis=0), 1)
     rank = np.cumsum(present, axis=0) - 1 - 0.5 * (np.sum(present, axis=0) - 1)
-    for i, (name, _, _) in enumerate(parts):
+    for i, part in enumerate(parts):
         here = present[i]
         ax.barh(
             (np.arange(len(order)) + rank[i] * height)[here],
             bars[i, order][here],
             height=0.92 * height[here],
             color=PALETTE[i % len(PALETTE)],
-            label=name,
+            label=_text(part.kernel),
         )
     ax.set_yticks(np.arange(len(order)), [names[c] for c in order])
     ax.set_ylim(len(order) - 0.5, -0.5)  # the most relevant on top
@@ -95,15 +91,6 @@ def plot_relevance(
     return ax
 
 
-def _parts(kernel: Kernel, columns: NDArray[np.intp]) -> Iterator[tuple[str, Any, Floats]]:
-    """Give each part that has length scales: its text, its columns, and one length a column."""
-    if isinstance(kernel, On):
-        columns = columns[[int(c) for c in kernel.columns]]
-    if isinstance(kernel, Stationary):
-        lengths = np.asarray(kernel.length_scale, dtype=float)
-        text = type(kernel).__name__ + (f"({float(lengths):.3g})" if lengths.ndim == 0 else "")
-        yield text, columns, np.broadcast_to(lengths, (len(columns),))
-    inside = getattr(kernel, "kernels", None) or [getattr(kernel, "kernel", None)]
-    for part in inside:
-        if isinstance(part, Kernel):
-            yield from _parts(part, columns)
+def _text(kernel: Any) -> str:
+    length = kernel.length_scale
+    return type(kernel).__name__ + (f"({length:.3g})" if np.ndim(length) == 0 else "")

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from mercer.plotting.models import label_of, outcomes, standardised
+from mercer.metrics.gaussian import standardised
+from mercer.plotting.models import label_of, outcomes
 from mercer.plotting.style import BLUE, GREY, VERMILION, axes_for
 
 if TYPE_CHECKING:

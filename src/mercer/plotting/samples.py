@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
-from mercer.kernels import Kernel, from_sklearn
+from mercer.estimators.regressor import as_generator
+from mercer.metrics.gaussian import gaussian_interval
 from mercer.plotting.models import (
+    as_kernel,
     column_names,
     interval,
     is_fitted,
@@ -72,7 +73,7 @@ def plot_samples(
     -------
     Axes
     """
-    kernel = _as_kernel(model)
+    kernel = as_kernel(model)
     fitted = kernel is None and is_fitted(model)
     if of not in ("auto", "prior", "posterior"):
         raise ValueError(f'of must be "auto", "prior" or "posterior", got {of!r}')
@@ -87,10 +88,9 @@ def plot_samples(
     if fitted and of == "prior":
         process = _prior_of(model)
     if process is not None:
-        draws = process.sample(rows, n_samples, _generator(random_state)).transpose(0, 2, 1)
-        means, variances = process.mean_and_var(rows)
-        half = ndtri(0.5 + 0.5 * _COVERAGE) * np.sqrt(variances)
-        middle, low, high = means, means - half, means + half
+        draws = process.sample(rows, n_samples, as_generator(random_state)).transpose(0, 2, 1)
+        middle, variances = process.mean_and_var(rows)
+        low, high = gaussian_interval(middle, np.sqrt(variances), _COVERAGE)
     else:
         inputs = rows_like_training(model, rows)
         latent = latent and knows_latent(model)
@@ -119,25 +119,11 @@ def plot_samples(
     return ax
 
 
-def _as_kernel(model: Any) -> Kernel | None:
-    if isinstance(model, Kernel):
-        return model
-    if hasattr(model, "theta") and hasattr(model, "is_stationary"):  # scikit-learn's
-        return from_sklearn(model)[0]
-    return None
-
-
-def _generator(random_state: Any) -> np.random.Generator:
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.default_rng(random_state.randint(2**31))
-    return np.random.default_rng(random_state)
-
-
 def _prior_of(model: Any) -> Posterior:
     """Return the process that a fitted model has for its prior, in the units of the targets."""
     if not hasattr(model, "kernel_"):
         raise ValueError(f"{type(model).__name__} has no kernel_ whose prior could be drawn")
-    kernel = _as_kernel(model.kernel_)
+    kernel = as_kernel(model.kernel_)
     if kernel is None:
         raise ValueError(f"{model.kernel_!r} is no kernel")
     posterior = getattr(model, "posterior_", None)

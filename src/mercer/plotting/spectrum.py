@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mercer.kernels import Kernel, eigensystem, from_sklearn
+from mercer.kernels import Kernel, eigensystem
+from mercer.plotting.models import as_kernel
 from mercer.plotting.slices import along, is_range
 from mercer.plotting.style import BLUE, GREY, axes_for, is_several, panels_for, sequence
 
@@ -58,7 +59,7 @@ def plot_eigenfunctions(
     --------
     mercer.kernels.eigensystem : the numbers that are drawn.
     """
-    kernel = _as_kernel(kernel)
+    kernel = _kernel_of(kernel)
     nodes, w = _measure(X, weights, kernel)
     if nodes.ndim != 2 or nodes.shape[1] != 1:
         raise ValueError(
@@ -124,7 +125,7 @@ def plot_eigenvalues(
     """
     if not 0.0 < share < 1.0:
         raise ValueError(f"share must lie between 0 and 1, got {share!r}")
-    kernel = _as_kernel(kernel)
+    kernel = _kernel_of(kernel)
     nodes, w = _measure(X, weights, kernel)
     values = eigensystem(kernel, nodes, w, n).values
     values = values[values > 0]
@@ -156,12 +157,11 @@ def plot_eigenvalues(
     return ax
 
 
-def _as_kernel(kernel: Any) -> Kernel:
-    if isinstance(kernel, Kernel):
-        return kernel
-    if hasattr(kernel, "theta") and hasattr(kernel, "is_stationary"):  # scikit-learn's
-        return from_sklearn(kernel)[0]
-    raise ValueError(f"a kernel is wanted, such as RBF(1.0) or model.kernel_; got {kernel!r}")
+def _kernel_of(given: Any) -> Kernel:
+    kernel = as_kernel(given)
+    if kernel is None:
+        raise ValueError(f"a kernel is wanted, such as RBF(1.0) or model.kernel_; got {given!r}")
+    return kernel
 
 
 def _measure(X: Any, weights: ArrayLike | None, kernel: Kernel) -> tuple[Any, Floats | None]:

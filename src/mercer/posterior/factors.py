@@ -18,7 +18,7 @@ from scipy.linalg.lapack import dtpttr, dtrttp
 from mercer.linalg import inverse_lower, mirror_lower, solve_lower
 from mercer.registry import storable
 
-__all__ = ["Dense", "Factor", "FactorSet", "InverseTriangular", "frozen"]
+__all__ = ["Dense", "Factor", "FactorSet", "InverseTriangular", "RowBlock", "frozen"]
 
 Floats = NDArray[np.float64]
 
@@ -155,6 +155,69 @@ class Dense(Factor):
         return cls(**state)
 
 
+@storable
+class RowBlock(Factor):
+    """phi -> the image under another factor, with zeros before and after it.
+
+    Coupled outputs whose factors have no rows in common are not coupled by these.
+
+    Parameters
+    ----------
+    factor : Factor
+        What makes the rows that are not 0.
+    start : int
+        The first of them.
+    n_rows : int
+        How many there are with the zeros.
+    """
+
+    def __init__(self, factor: Factor, start: int, n_rows: int) -> None:
+        self.factor, self.start, self.n_rows = factor, int(start), int(n_rows)
+        self.n_columns = factor.n_columns
+        if not 0 <= self.start <= self.n_rows - factor.n_rows:
+            raise ValueError(
+                f"{factor.n_rows} rows from row {start} on do not fit into {n_rows} rows"
+            )
+
+    @property
+    def rows(self) -> slice:
+        """The rows that are not 0."""
+        return slice(self.start, self.start + self.factor.n_rows)
+
+    def apply(self, Phi: Floats, *, overwrite: bool = False) -> Floats:
+        """Return the images, with the zeros."""
+        out = np.zeros((self.n_rows, len(Phi)), order="F")
+        out[self.rows] = self.factor.apply(Phi, overwrite=overwrite)
+        return out
+
+    def pull(self, V: Floats, *, overwrite: bool = False) -> Floats:
+        """Return the transposed factor times V."""
+        return self.factor.pull(np.asfortranarray(V[self.rows]), overwrite=False)
+
+    def gram(self) -> Floats:
+        """Return the transposed factor times the factor."""
+        return self.factor.gram()
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory it takes."""
+        return self.factor.nbytes
+
+    def to_state(self) -> dict[str, Any]:
+        """Return the constructor's arguments."""
+        return {"factor": self.factor, "start": self.start, "n_rows": self.n_rows}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> RowBlock:
+        """Rebuild from `to_state`."""
+        return cls(**state)
+
+
+def _compact(F: Factor) -> tuple[Factor, int]:
+    """Return the factor that makes what is not 0, and its first row."""
+    return (F.factor, F.start) if isinstance(F, RowBlock) else (F, 0)
+
+
 class FactorSet:
     """What A or B is: one factor that all outputs share (c = 1), or one for each (c = P).
 
@@ -190,27 +253,31 @@ class FactorSet:
         """Return |F_p phi|^2 for the rows phi of Phi, shape (n, c)."""
         out = np.zeros((len(Phi), self.c))
         for p, F in enumerate(self.factors):
-            U = F.apply(Phi, overwrite=overwrite and p == self.c - 1).T
+            U = _compact(F)[0].apply(Phi, overwrite=overwrite and p == self.c - 1).T
             np.einsum("ij,ij->i", U, U, out=out[:, p])
         return out
 
     def products(self, Phi: Floats) -> Floats:
         """Return <F_p phi_i, F_q phi_j> for the rows phi of Phi, shape (n, c, n, c)."""
         n = len(Phi)
-        images = [F.apply(Phi) for F in self.factors]
+        parts = [_compact(F) for F in self.factors]
+        images = [F.apply(Phi) for F, _ in parts]
         if len(images) == 1:
             return np.asarray(images[0].T @ images[0]).reshape(n, 1, n, 1)
         out = np.zeros((n, self.c, n, self.c))
         for p, U in enumerate(images):
             for q, V in enumerate(images):
-                out[:, p, :, q] = U.T @ V
+                i, j = parts[p][1], parts[q][1]
+                low, high = max(i, j), min(i + len(U), j + len(V))  # the rows of both
+                if low < high:
+                    out[:, p, :, q] = U[low - i : high - i].T @ V[low - j : high - j]
         return out
 
     def half_gradient(self, Phi: Floats, p: int) -> Floats:
         """Return F_p'F_p phi for the rows phi of Phi: half the gradient of |F_p phi|^2."""
         out = np.zeros_like(Phi)
         if self.factors:
-            F = self.factors[p]
+            F, _ = _compact(self.factors[p])
             out[:, : F.n_columns] = F.pull(F.apply(Phi), overwrite=True).T
         return out
 

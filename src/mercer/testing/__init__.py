@@ -1,5 +1,6 @@
 """Checks for people who add kernels, likelihoods, means, engines or estimators."""
 
+from mercer.testing.elliptical import elliptical_slice
 from mercer.testing.engine_case import Engine
 from mercer.testing.engines import check_engine, engine_rules
 from mercer.testing.kernels import check_kernel, kernel_rules
@@ -18,6 +19,7 @@ __all__ = [
     "check_likelihood",
     "check_mean",
     "check_regressor",
+    "elliptical_slice",
     "engine_rules",
     "kernel_rules",
     "likelihood_rules",

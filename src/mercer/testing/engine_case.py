@@ -11,10 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.kernels import RBF, Precomputed
-from mercer.means import Mean
+from mercer.means import Linear, Mean
 from mercer.posterior import Posterior
 
-__all__ = ["Engine", "EngineCase", "Parts", "dense_evidence", "dense_posterior", "exact"]
+__all__ = [
+    "Engine",
+    "EngineCase",
+    "Parts",
+    "dense_evidence",
+    "dense_posterior",
+    "exact",
+    "takes_regressors",
+]
 
 Floats = NDArray[np.float64]
 _LOG_2PI = float(np.log(2.0 * np.pi))
@@ -38,7 +46,11 @@ class Engine(Protocol):
         """
 
     def posterior(self, problem: Any, mean: Mean, scale: Floats) -> tuple[Posterior, Any]:
-        """Return the posterior process, in units of `scale` (P,), and the solution."""
+        """Return the posterior process, in units of `scale` (P,), and the solution.
+
+        Where the problem has regressors they are `mean.features(X)`, and the process includes
+        their part at any row, with the uncertainty of coefficients that are integrated out.
+        """
 
 
 class Parts(NamedTuple):
@@ -75,12 +87,16 @@ class EngineCase:
         """Return a kernel for them."""
         return 1.7 * RBF([0.8, 1.5])
 
+    def mean(self, regressors: str) -> Mean:
+        """Return the mean whose regressors are H; its coefficients are not known yet."""
+        return Linear(estimate=regressors)
+
     def parts(self, outputs: int = 1, regressors: str | None = None) -> Parts:
         """Return a problem's arrays; `regressors` is None, "ml" or "integrate"."""
         rng = np.random.default_rng(outputs)
         X = self.rows()
         Y = np.sin(X[:, :1]) + rng.normal(size=(self.n, outputs))
-        H = None if regressors is None else np.hstack([np.ones((self.n, 1)), X[:, :1]])
+        H = None if regressors is None else self.mean(regressors).features(X)
         noise = rng.uniform(0.2, 0.9, self.n)
         return Parts(self.kernel()(X), Y, noise, H, regressors == "integrate")
 
@@ -106,6 +122,11 @@ class EngineCase:
 def exact(case: EngineCase) -> str:
     """Say whether rules on exact results do not apply."""
     return "" if case.is_exact else "it is an approximation, and says so"
+
+
+def takes_regressors(case: EngineCase) -> str:
+    """Say whether rules on regressors of the mean do not apply."""
+    return "" if case.regressors else "it takes no regressors of the mean"
 
 
 def name_of(engine: Any) -> str:
@@ -147,10 +168,23 @@ def dense_evidence(parts: Parts) -> float:
     return float(-0.5 * (quadratic + outputs * (log_det + n * _LOG_2PI)))
 
 
-def dense_posterior(parts: Parts, Ks: Floats, Kss: Floats) -> tuple[Floats, Floats]:
-    """Return the mean (t, P) and covariance (t, t) at new points, by the textbook (BKM 44, 45, 47, 48).
+def dense_posterior(
+    parts: Parts, Ks: Floats, Kss: Floats, Hs: Floats | None = None
+) -> tuple[Floats, Floats]:
+    """Return the mean (t, P) and covariance (t, t) at new points, by the textbook.
+
+    (BKM 44, 45, 47, 48); with regressors, f(x) + h(x)' beta by generalised least squares, and the
+    covariance of what is not known of beta where it is integrated out.
 
     Ks : (t, n) covariances with the rows; Kss : (t, t) among the new points
+    Hs : (t, r) regressors of the new points
     """
     inverse = np.linalg.inv(parts.K + np.diag(parts.noise))
-    return Ks @ inverse @ parts.Y, Kss - Ks @ inverse @ Ks.T
+    cov = Kss - Ks @ inverse @ Ks.T
+    if parts.H is None or Hs is None:
+        return Ks @ inverse @ parts.Y, cov
+    of_beta = np.linalg.inv(parts.H.T @ inverse @ parts.H)
+    beta = of_beta @ parts.H.T @ inverse @ parts.Y
+    rest = Hs - Ks @ inverse @ parts.H
+    mean = Hs @ beta + Ks @ inverse @ (parts.Y - parts.H @ beta)
+    return mean, cov + rest @ of_beta @ rest.T if parts.integrate else cov

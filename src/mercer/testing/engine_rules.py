@@ -19,6 +19,7 @@ from mercer.testing.engine_case import (
     dense_evidence,
     dense_posterior,
     exact,
+    takes_regressors,
 )
 from mercer.testing.rules import Rules
 
@@ -144,13 +145,30 @@ def rule_order_of_rows(case: EngineCase) -> None:
 
 @ENGINE.add(exact)
 def rule_posterior(case: EngineCase) -> None:
-    """The posterior's mean, variance and covariance are the conditional ones (BKM 44, 45, 47, 48)."""
+    """Mean, variance and covariance are the conditional ones (BKM 44, 45, 47, 48)."""
     parts, X, k = case.parts(outputs=2), _new_rows(), case.kernel()
-    mean, cov = dense_posterior(parts, k(X, case.rows()), k(X))
-    process = _process(case, parts)
-    close("mean", process.mean(X), mean, 1e-9, 1e-10)
-    close("variance", process.var(X), np.stack([np.diag(cov)] * 2, axis=1), 1e-9, 1e-10)
-    close("covariance", process.cov(X), np.stack([cov] * 2, axis=2), 1e-9, 1e-10)
+    _same("", _process(case, parts), X, dense_posterior(parts, k(X, case.rows()), k(X)), np.ones(2))
+
+
+@ENGINE.add(exact, takes_regressors)
+def rule_posterior_with_regressors(case: EngineCase) -> None:
+    """The posterior includes H beta at any row, and the price of a beta that is integrated out."""
+    X, k, s = _new_rows(), case.kernel(), np.array([3.0, 0.1])
+    for kind in ("ml", "integrate"):
+        parts, mean = case.parts(2, kind), case.mean(kind)
+        wanted = dense_posterior(parts, k(X, case.rows()), k(X), mean.features(X))
+        process = _process(case, parts, mean=mean, scale=s)
+        _same(f" with regressors {kind}", process, X, wanted, s)
+
+
+def _same(
+    what: str, process: Posterior, X: Floats, wanted: tuple[Floats, Floats], scale: Floats
+) -> None:
+    """Compare a process with a mean (t, P) and a covariance (t, t) in units of `scale`."""
+    mean, cov = wanted[0] * scale, wanted[1][:, :, None] * scale**2
+    close(f"mean{what}", process.mean(X), mean, 1e-9, 1e-10)
+    close(f"variance{what}", process.var(X), np.einsum("iip->ip", cov), 1e-9, 1e-10)
+    close(f"covariance{what}", process.cov(X), cov, 1e-9, 1e-10)
 
 
 @ENGINE.add()

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mercer.likelihoods import Likelihood
-from mercer.testing.integrals import gaussian_nodes, interval_nodes
+from mercer.testing.integrals import edges_around, integrate, peak
 from mercer.testing.parametrised import functions_of
 
 __all__ = ["LikelihoodCase", "gives", "likelihood_case"]
@@ -19,6 +19,7 @@ __all__ = ["LikelihoodCase", "gives", "likelihood_case"]
 Floats = NDArray[np.float64]
 
 _VARIANCES = np.array([0.01, 0.5, 4.0])
+_REACH = -30.0, 30.0  # of a standard normal variable
 
 
 @dataclass(frozen=True)
@@ -67,40 +68,108 @@ class LikelihoodCase:
         """Return log p(y | f)."""
         return np.array(subject.log_density(self.y, self.f))
 
-    def over_y(self, f: float) -> tuple[Floats, Floats]:
-        """Return observations and weights that integrate, or sum, over y given f."""
-        if self.outcomes is not None:
-            return self.outcomes, np.ones(self.outcomes.size)
-        mean = var = np.nan
-        if not self.likelihood.missing("conditional_mean", "conditional_var"):
-            mean = float(self.likelihood.conditional_mean(np.array(f)))
-            var = float(self.likelihood.conditional_var(np.array(f)))
-        centre = mean if np.isfinite(mean) else f
-        width = np.sqrt(var) if np.isfinite(var) and var > 0 else 1.0
-        return interval_nodes(self.interval, centre, width)
+    @cached_property
+    def steps(self) -> Floats:
+        """How far each f must go for p(y | f) to change by a factor of about e, at most 1, (k,)."""
+        sizes = 2.0 ** -np.arange(50.0)
+        y, f = self.y[:, None], self.f[:, None]
+        with np.errstate(all="ignore"):
+            here = self.likelihood.log_density(y, f)
+            up = np.abs(self.likelihood.log_density(y, f + sizes) - here)
+            down = np.abs(self.likelihood.log_density(y, f - sizes) - here)
+        small = (up <= 1.0) & (down <= 1.0)
+        return np.asarray(sizes[np.where(small.any(axis=1), np.argmax(small, axis=1), -1)])
+
+    # ------------------------------------------------------------------------ sums over y given f
+
+    def density(self, f: float, y: Floats) -> Floats:
+        """Return p(y | f)."""
+        return np.asarray(np.exp(self.likelihood.log_density(y, np.full(y.size, f))))
+
+    def edges(self, f: float) -> Floats:
+        """Return the edges of panels over all y, dense where p(y | f) has its peak or kinks."""
+        it, points = self.likelihood, [f]
+        if not it.missing("conditional_mean"):
+            points.append(float(it.conditional_mean(np.array(f))))
+        knots = it.knots(self.y[:1])
+        if knots is not None:  # of noise that is added to f: y - f is the same at all its kinks
+            points += [float(f + self.y[0] - knot) for knot in np.ravel(knots)]
+        grid = edges_around(points, *self.interval)
+        points.append(peak(lambda y: it.log_density(y, np.full(y.size, f)), grid))
+        return edges_around(points, *self.interval)
 
     def expectation_over_y(self, f: float, function: Callable[[Floats], Floats]) -> float:
         """Return E[function(y) | f] by brute force."""
-        y, w = self.over_y(f)
-        p = np.exp(self.likelihood.log_density(y, np.full(y.size, f)))
-        return float(np.sum(np.where(p > 0, w * p * function(y), 0.0)))
+        if self.outcomes is not None:
+            values = self.density(f, self.outcomes) * function(self.outcomes)
+            return float(np.sum(values, where=np.isfinite(values)))
+        return float(integrate(lambda y: self.density(f, y) * function(y), self.edges(f)).total[0])
+
+    def distribution(self, f: float) -> tuple[Floats, Floats]:
+        """Return observations, sorted, and P(Y <= y | f) at each, from the density alone."""
+        if self.outcomes is not None:
+            return self.outcomes, np.cumsum(self.density(f, self.outcomes))
+        panels = integrate(partial(self.density, f), self.edges(f))
+        return panels.edges, panels.below
+
+    # -------------------------------------------------------------------- sums over a Gaussian f
 
     @cached_property
-    def over_f(self) -> list[tuple[Floats, Floats, Floats]]:
-        """z, f = mean + sd z and weights that integrate over each of the `gaussians`."""
+    def latent_edges(self) -> list[Floats]:
+        """Edges of panels over z = (f - mean)/sd for each of the `gaussians`."""
         y, mean, var = self.gaussians
         knots = self.likelihood.knots(y)
         out = []
         for i, (m, sd) in enumerate(zip(mean, np.sqrt(var), strict=True)):
-            z, w = gaussian_nodes(() if knots is None else (knots[i] - m) / sd)
-            out.append((z, m + sd * z, w))
+            points = [0.0] if knots is None else [0.0, *((knots[i] - m) / sd)]
+            grid = np.union1d(edges_around(points, *_REACH), np.linspace(-12.0, 12.0, 97))
+            # a narrow likelihood is nearly all of the integrand, and could lie between the nodes
+            points.append(peak(partial(self._log_integrand, i), grid))
+            out.append(np.union1d(grid, edges_around(points[-1:], *_REACH)))
         return out
 
+    def _log_p(self, i: int, z: Floats) -> Floats:
+        y, mean, var = (a[i] for a in self.gaussians)
+        return np.asarray(self.likelihood.log_density(np.full(z.size, y), mean + np.sqrt(var) * z))
+
+    def _log_integrand(self, i: int, z: Floats) -> Floats:
+        return self._log_p(i, z) - 0.5 * z**2
+
+    def _over_z(self, i: int, function: Callable[[Floats], Floats]) -> Floats:
+        """Return E[function(z)], (k,) for k functions, over a standard normal z."""
+
+        def weighted(z: Floats) -> Floats:
+            return np.asarray(function(z) * np.exp(-0.5 * z**2) / np.sqrt(2.0 * np.pi))
+
+        return integrate(weighted, self.latent_edges[i]).total
+
     def expectation_over_f(self, function: Callable[[Floats, float], Any]) -> Floats:
-        """Return E[function(f, y)] for each of the `gaussians`, by brute force."""
-        y = self.gaussians[0]
-        parts = zip(self.over_f, y, strict=True)
-        return np.array([np.sum(w * function(f, value)) for (_, f, w), value in parts])
+        """Return E[function(f, y)] for each of the `gaussians`, by brute force, (3k,)."""
+        out = []
+        for i, (y, m, v) in enumerate(zip(*self.gaussians, strict=True)):
+            out.append(self._over_z(i, partial(_at, function, float(m), float(v), float(y)))[0])
+        return np.array(out)
+
+    def tilted(self) -> tuple[Floats, Floats, Floats]:
+        """Return log Z = log E[p(y | f)], and E[z] and E[z^2] under p(y | f) N(f)/Z, (3k,) each."""
+        out = []
+        for i in range(self.gaussians[0].size):
+            # the largest value, which tiny ones are kept relative to
+            top = float(np.max(self._log_p(i, self.latent_edges[i])))
+
+            def powers(z: Floats, i: int = i, top: float = top) -> Floats:
+                return np.asarray(np.exp(self._log_p(i, z) - top) * np.stack([z**0, z, z**2]))
+
+            Z, first, second = self._over_z(i, powers)
+            out.append([top + np.log(Z), first / Z, second / Z])
+        log_z, first, second = np.array(out).T
+        return log_z, first, second
+
+
+def _at(
+    function: Callable[[Floats, float], Any], mean: float, var: float, y: float, z: Floats
+) -> Floats:
+    return np.asarray(function(mean + np.sqrt(var) * z, y))
 
 
 def gives(*methods: str) -> Callable[[LikelihoodCase], str]:

@@ -60,8 +60,8 @@ def check_likelihood(
 
     Notes
     -----
-    Integrals over y are taken around `conditional_mean`, in units of the root of
-    `conditional_var`. A likelihood without these should be about as wide as 1 around f.
+    Integrals are adaptive, and look for the peaks of the density around f, `conditional_mean` and
+    `knots`: a likelihood may be as narrow or as wide as it likes, and have kinks anywhere.
 
     Examples
     --------

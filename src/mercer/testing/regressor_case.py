@@ -19,15 +19,24 @@ from mercer.means import Mean, Zero
 __all__ = [
     "RegressorCase",
     "default_kernel",
+    "distribution",
     "gaussian",
     "multi_output",
     "offers",
     "own_units",
     "quietly",
+    "regressor_case",
+    "spreads",
+    "unless_exempt",
     "weights",
 ]
 
 Floats = NDArray[np.float64]
+
+# Rules that a sound estimator may break: one that takes rows in turn, or couples its outputs.
+_EXEMPTABLE = ("rule_order_of_rows", "rule_outputs_are_independent")
+# Where a likelihood is asked what it is.
+_LATENT = np.linspace(-3.0, 3.0, 7)
 
 
 def quietly(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -35,6 +44,11 @@ def quietly(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         return call(*args, **kwargs)
+
+
+def spreads(model: Any, X: Any) -> Floats:
+    """Return predicted means and standard deviations, one after the other."""
+    return np.concatenate(model.predict(X, return_std=True))
 
 
 class RegressorCase:
@@ -47,12 +61,19 @@ class RegressorCase:
     X, y : arrays of shape (n, d) and (n,)
     X_new : array of shape (t, d)
     objects : functions by name, which a saved model is given back
+    exemptions : why rules do not apply, by name
     """
 
     def __init__(
-        self, estimator: Any, X: Floats, y: Floats, X_new: Floats, objects: dict[str, Any]
+        self,
+        estimator: Any,
+        X: Floats,
+        y: Floats,
+        X_new: Floats,
+        objects: dict[str, Any],
+        exemptions: dict[str, str],
     ) -> None:
-        self.estimator, self.objects = estimator, objects
+        self.estimator, self.objects, self.exemptions = estimator, objects, exemptions
         self.X, self.y, self.X_new = X, y, X_new
 
     @cached_property
@@ -65,10 +86,39 @@ class RegressorCase:
         """A held fit to two columns of targets."""
         return self.hold(self.X, self.Y)
 
-    @property
+    @cached_property
     def Y(self) -> Floats:
-        """Two columns of targets, in different units."""
-        return np.column_stack([self.y, 20.0 * np.cos(self.X[:, 0])])
+        """Two columns of targets, in different units if these can be any numbers."""
+        other = 20.0 * np.cos(self.X[:, 0]) if self.adds_noise else self.y[::-1]
+        return np.column_stack([self.y, other])
+
+    @cached_property
+    def adds_noise(self) -> bool:
+        """Whether an observation is, on average, the latent value: there is no link."""
+        likelihood = getattr(self.model, "likelihood_", None)
+        if likelihood is None:
+            return True
+        if likelihood.missing("conditional_mean"):
+            return False
+        return bool(np.allclose(likelihood.conditional_mean(_LATENT), _LATENT, 1e-9, 1e-12))
+
+    @cached_property
+    def is_symmetric(self) -> bool:
+        """Whether there is no link and the noise is as often above 0 as it is below."""
+        if not self.adds_noise or distribution(self):
+            return False
+        t, cdf = 2.0 ** np.arange(-20.0, 10.0), self.model.likelihood_.conditional_cdf
+        f = _LATENT[:, None]
+        return bool(np.allclose(cdf(f + t, f) + cdf(f - t, f), 1.0, 0.0, 1e-9))
+
+    @cached_property
+    def has_spread(self) -> bool:
+        """Whether observations have a variance."""
+        likelihood = getattr(self.model, "likelihood_", None)
+        if likelihood is None:
+            return True
+        given = not likelihood.missing("conditional_var")
+        return given and bool(np.all(np.isfinite(likelihood.conditional_var(_LATENT))))
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Any:
         """Return a clone fitted to these data."""
@@ -119,6 +169,22 @@ def gaussian(case: RegressorCase) -> str:
     return "" if isinstance(likelihood, Gaussian) else "its noise is not Gaussian"
 
 
+def distribution(case: RegressorCase) -> str:
+    """Say whether rules on distribution functions do not apply."""
+    missing = case.model.likelihood_.missing("conditional_cdf")
+    return "its likelihood has no conditional_cdf" if missing else ""
+
+
+def unless_exempt(rule: str) -> Callable[[RegressorCase], str]:
+    """Say why an estimator is exempt from a rule, where it says so itself."""
+    assert rule in _EXEMPTABLE
+
+    def exempt(case: RegressorCase) -> str:
+        return case.exemptions.get(rule, "")
+
+    return exempt
+
+
 def default_kernel(case: RegressorCase) -> str:
     """Say whether rules on the default kernel do not apply."""
     params = case.estimator.get_params(deep=False)
@@ -136,6 +202,18 @@ def own_units(case: RegressorCase) -> str:
     params = case.estimator.get_params(deep=False)
     given = params.get("kernel") is not None and params.get("likelihood") is not None
     return "" if given else "its kernel or noise is started from the data"
+
+
+def _exemptions(estimator: Any) -> dict[str, str]:
+    """Return what an estimator says of rules it is exempt from, checked."""
+    given = dict(getattr(estimator, "_conformance_exemptions", {}))
+    for rule, why in given.items():
+        if rule not in _EXEMPTABLE or not (isinstance(why, str) and why.strip()):
+            raise ValueError(
+                f"_conformance_exemptions may give a reason for {' and '.join(_EXEMPTABLE)}, got "
+                f"{why!r} for {rule!r}"
+            )
+    return given
 
 
 def regressor_case(
@@ -157,4 +235,5 @@ def regressor_case(
         estimator.set_params(random_state=0)  # rules compare fits with each other
     middle, width = X.mean(axis=0), X.std(axis=0)
     X_new = middle + width * rng.normal(size=(5, X.shape[1]))
-    return RegressorCase(estimator, X, y, X_new, {} if objects is None else objects)
+    objects = {} if objects is None else objects
+    return RegressorCase(estimator, X, y, X_new, objects, _exemptions(estimator))

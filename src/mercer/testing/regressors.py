@@ -8,12 +8,13 @@ from typing import Any
 from mercer.testing.parametrised import subject_of
 from mercer.testing.regressor_case import regressor_case
 from mercer.testing.regressor_fits import FITS
+from mercer.testing.regressor_invariances import INVARIANCES
 from mercer.testing.regressor_predictions import PREDICTIONS
 from mercer.testing.rules import BoundRule, Report, Rule, bind, run
 
 __all__ = ["check_regressor", "regressor_rules"]
 
-_RULES: list[Rule[Any]] = [*PREDICTIONS, *FITS]
+_RULES: list[Rule[Any]] = [*PREDICTIONS, *FITS, *INVARIANCES]
 
 
 def check_regressor(
@@ -49,6 +50,13 @@ def check_regressor(
     ------
     ConformanceError
         If any rule is broken. The message names each, with what was expected and what came.
+
+    Notes
+    -----
+    What is only true of noise that is added to the function, such as equal means of the function
+    and of observations, is not asked of a model with a link. An estimator whose fit depends on the
+    order of the rows, or whose outputs depend on each other, says so and why in a class attribute,
+    ``_conformance_exemptions = {"rule_order_of_rows": "it takes rows in turn"}``.
 
     Examples
     --------

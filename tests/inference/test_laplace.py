@@ -1,0 +1,527 @@
+"""Laplace's method against exact inference, dense formulas, differences, and scikit-learn."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from sklearn.gaussian_process import GaussianProcessClassifier
+from sklearn.gaussian_process import kernels as sk
+
+from mercer import means
+from mercer.errors import NotPositiveDefiniteError
+from mercer.inference import exact, laplace
+from mercer.inference import leave_one_out as exact_leave_one_out
+from mercer.inference._problem import LatentProblem
+from mercer.kernels import RBF, Linear
+from mercer.likelihoods import (
+    EpsilonInsensitive,
+    Gaussian,
+    Huber,
+    Laplace,
+    Logistic,
+    Poisson,
+    Probit,
+    StudentT,
+)
+
+from .latent import (
+    LIKELIHOODS,
+    PlainLogistic,
+    PlainPoisson,
+    PlainStudentT,
+    gram_adjoint_by_differences,
+    make,
+    with_gram,
+)
+
+KINDS = list(LIKELIHOODS)
+
+
+def dense_parts(p, f):
+    """g, W, K, Sigma and R at latent values f, by the textbook."""
+    g, second, _ = p.derivatives(f)
+    K = p.kernel(p.X)
+    W = -second
+    Sigma = np.linalg.inv(np.eye(p.n) + K * W) @ K
+    R = W[:, None] * np.linalg.inv(np.eye(p.n) + K * W)
+    return g, W, K, Sigma, R
+
+
+# --- Gaussian noise ---------------------------------------------------------------------------
+
+
+def gaussian(weights=False, mean=False, noise=0.3):
+    p = replace(make("student", n=20, weights=weights, mean=mean), likelihood=Gaussian(noise))
+    variances = p.likelihood.variances(p.n, p.weights)
+    return p, exact.ExactProblem(p.kernel, p.X, (p.y - p.mean)[:, None], variances)
+
+
+@pytest.mark.parametrize("weights", [False, True])
+@pytest.mark.parametrize("mean", [False, True])
+def test_gaussian_noise_is_exact(weights, mean):
+    p, e = gaussian(weights, mean)
+    solution, adjoints = laplace.evidence(p)
+    wanted, wanted_adjoints = exact.evidence(e)
+    constant = p.likelihood.weight_constant(p.n, p.weights)
+    assert solution.log_evidence == pytest.approx(wanted.log_evidence + constant, rel=1e-11)
+    assert solution.status == "converged" and solution.jitter == 0.0
+    assert solution.n_factorisations == 1
+    np.testing.assert_allclose(solution.alpha, wanted.alpha[:, 0], rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(
+        adjoints.factor * np.tril(adjoints.K),
+        wanted_adjoints.factor * np.tril(wanted_adjoints.K),
+        rtol=1e-8,
+        atol=1e-9,
+    )
+    np.testing.assert_allclose(adjoints.mean, wanted_adjoints.mean[:, 0], rtol=1e-8, atol=1e-10)
+    wanted_noise = p.likelihood.pull_variances(wanted_adjoints.noise, p.weights)
+    if p.weights is not None:
+        wanted_noise = wanted_noise + p.likelihood.weight_constant_gradient(p.n, p.weights)
+    np.testing.assert_allclose(adjoints.likelihood, wanted_noise, rtol=1e-8)
+    X = np.random.default_rng(3).normal(size=(6, 2))
+    process, _ = laplace.posterior(p, means.Zero())
+    other, _ = exact.posterior(e, means.Zero(), np.ones(1))
+    np.testing.assert_allclose(process.mean(X), other.mean(X), rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(process.cov(X), other.cov(X), atol=1e-10)
+
+
+def test_known_variances_a_row():
+    rng = np.random.default_rng(0)
+    s = rng.uniform(0.1, 2.0, 20)
+    p, e = gaussian(noise=s)
+    assert laplace.solve(p).log_evidence == pytest.approx(exact.solve(e).log_evidence, rel=1e-11)
+    _, left = laplace.leave_one_out(p)
+    _, wanted = exact_leave_one_out(e)
+    np.testing.assert_allclose(left.variance + s, wanted.variance, rtol=1e-9)
+
+
+@pytest.mark.parametrize("mean", [False, True])
+def test_leave_one_out_of_gaussian_noise_is_exact(mean):
+    p, e = gaussian(mean=mean)
+    _, left = laplace.leave_one_out(p)
+    _, wanted = exact_leave_one_out(e)
+    np.testing.assert_allclose(p.y - left.mean, wanted.residual[:, 0], rtol=1e-8)
+    np.testing.assert_allclose(left.variance + 0.3, wanted.variance, rtol=1e-9)
+    density = -0.5 * (wanted.residual[:, 0] ** 2 / wanted.variance)
+    density -= 0.5 * np.log(2 * np.pi * wanted.variance)
+    np.testing.assert_allclose(left.log_density, density, rtol=1e-9)
+
+
+# --- the mode and the evidence ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weights", [False, True])
+@pytest.mark.parametrize("n", [1, 2, 25, 130])
+@pytest.mark.parametrize("kind", KINDS)
+def test_mode_and_evidence_by_dense_formulas(kind, n, weights):
+    p = make(kind, n, weights=weights, mean=True)
+    s = laplace.solve(p)
+    g, W, K, _, _ = dense_parts(p, s.latent)
+    assert s.status == "converged"
+    np.testing.assert_allclose(s.latent, p.mean + K @ s.alpha, atol=1e-11)
+    np.testing.assert_allclose(s.alpha, g, atol=1e-9)
+    value = p.log_likelihood(s.latent) - 0.5 * g @ K @ g
+    value -= 0.5 * np.linalg.slogdet(np.eye(n) + K * W)[1]
+    assert s.log_evidence == pytest.approx(value, rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_mode_is_that_of_a_general_optimiser(kind):
+    p = make(kind, n=12)
+    K = p.kernel(p.X)
+
+    def minus(alpha):
+        f = K @ alpha
+        g = p.derivatives(f)[0]
+        return 0.5 * alpha @ f - p.log_likelihood(f), K @ (alpha - g)
+
+    solution = laplace.solve(p)
+    start = np.zeros(12) if kind != "student" else 0.9 * solution.alpha
+    found = minimize(minus, start, jac=True, method="BFGS", options={"gtol": 1e-9})
+    np.testing.assert_allclose(solution.latent, K @ found.x, atol=1e-5)
+
+
+def test_evidence_of_one_row_against_quadrature():
+    """Laplace's method is close where the posterior is nearly Gaussian, and not exact."""
+    p = make("logistic", n=1, kernel=RBF())
+    f = np.linspace(-12, 12, 4001)
+    integrand = np.exp(p.likelihood.log_density(p.y[0], f) - 0.5 * f**2) / np.sqrt(2 * np.pi)
+    exactly = np.log(np.sum(integrand) * (f[1] - f[0]))
+    assert laplace.solve(p).log_evidence == pytest.approx(exactly, abs=0.02)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_weight_2_is_the_row_twice(kind):
+    p = make(kind, n=15, mean=True)
+    w = np.ones(15)
+    w[[2, 7]] = 2.0, 3.0
+    rows = np.repeat(np.arange(15), w.astype(int))
+    twice = replace(p, X=p.X[rows], y=p.y[rows], mean=p.mean[rows])
+    a, b = laplace.evidence(replace(p, weights=w)), laplace.evidence(twice)
+    assert a[0].log_evidence == pytest.approx(b[0].log_evidence, rel=1e-9)
+    np.testing.assert_allclose(a[0].latent[rows], b[0].latent, atol=1e-8)
+    np.testing.assert_allclose(a[1].likelihood, b[1].likelihood, rtol=1e-6)
+    without = np.flatnonzero(np.arange(15) != 4)
+    w = np.ones(15)
+    w[4] = 0.0
+    fewer = replace(p, X=p.X[without], y=p.y[without], mean=p.mean[without])
+    zero = laplace.solve(replace(p, weights=w))
+    assert zero.log_evidence == pytest.approx(laplace.solve(fewer).log_evidence, rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_order_of_rows(kind):
+    p = make(kind, n=40)
+    order = np.random.default_rng(1).permutation(40)
+    moved = replace(p, X=p.X[order], y=p.y[order], mean=p.mean[order])
+    a, b = laplace.solve(p), laplace.solve(moved)
+    assert a.log_evidence == pytest.approx(b.log_evidence, rel=1e-10)
+    np.testing.assert_allclose(a.latent[order], b.latent, atol=1e-8)
+
+
+@pytest.mark.parametrize("variance", [0.5, 4.0, 400.0])
+def test_scikit_learn_agrees(variance):
+    """Its mode stops when the evidence moves by 1e-10, its evidence is that of its mode."""
+    p = make("logistic", n=60, kernel=variance * RBF(0.9))
+    model = GaussianProcessClassifier(
+        sk.ConstantKernel(variance) * sk.RBF(0.9), optimizer=None, max_iter_predict=200
+    ).fit(p.X, p.y > 0)
+    base = model.base_estimator_
+    value, gradient = base.log_marginal_likelihood(base.kernel_.theta, eval_gradient=True)
+    solution, adjoints = laplace.evidence(p)
+    assert solution.log_evidence == pytest.approx(value, rel=1e-7)
+    pulled = adjoints.factor * p.kernel.pullback(p.X, None, adjoints.K, inputs=False).theta
+    np.testing.assert_allclose(pulled, gradient, rtol=1e-4, atol=1e-5)
+    process, _ = laplace.posterior(p, means.Zero())
+    X = np.random.default_rng(5).normal(size=(9, 2))
+    mean, var = process.mean(X)[:, 0], process.var(X)[:, 0]
+    np.testing.assert_array_equal(mean > 0, model.predict(X))
+    K = p.kernel(p.X)
+    np.testing.assert_allclose(K @ (base.y_train_ - base.pi_), solution.latent, rtol=1e-4)
+    v = np.linalg.solve(base.L_, base.W_sr_[:, None] * p.kernel(p.X, X))
+    np.testing.assert_allclose(var, variance - np.sum(v**2, axis=0), rtol=1e-4)
+
+
+# --- adjoints ---------------------------------------------------------------------------------
+
+
+def value_of(p):
+    return laplace.solve(p).log_evidence
+
+
+@pytest.mark.parametrize("weights", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_adjoints_by_differences(kind, weights):
+    p = make(kind, n=8, weights=weights, mean=True, seed=3, outliers=2)
+    K = p.kernel(p.X)
+    given_K = with_gram(p, K)
+    solution, adjoints = laplace.evidence(given_K)
+    if kind == "student":
+        assert np.any(solution.sites.precision < 0) and np.any(solution.sites.precision > 0)
+    wanted = gram_adjoint_by_differences(lambda M: value_of(with_gram(p, M)), K)
+    np.testing.assert_allclose(adjoints.factor * np.tril(adjoints.K), wanted, rtol=1e-5, atol=1e-7)
+    step = 1e-5
+    for i in range(8):
+        e = step * np.eye(8)[i]
+        rise = value_of(replace(p, mean=p.mean + e)) - value_of(replace(p, mean=p.mean - e))
+        assert adjoints.mean[i] == pytest.approx(rise / (2 * step), rel=1e-5, abs=1e-8)
+    theta = p.likelihood.theta
+    assert adjoints.likelihood.shape == theta.shape
+    for j in range(theta.size):
+        e = step * np.eye(theta.size)[j]
+        rise = value_of(replace(p, likelihood=p.likelihood.with_theta(theta + e)))
+        rise -= value_of(replace(p, likelihood=p.likelihood.with_theta(theta - e)))
+        assert adjoints.likelihood[j] == pytest.approx(rise / (2 * step), rel=1e-5, abs=1e-7)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_adjoints_reach_the_kernel(kind):
+    p = make(kind, n=40, weights=True)
+    _, adjoints = laplace.evidence(p)
+    got = adjoints.factor * p.kernel.pullback(p.X, None, adjoints.K, inputs=False).theta
+    theta, step = p.kernel.theta, 1e-5
+    for j in range(theta.size):
+        e = step * np.eye(theta.size)[j]
+        rise = value_of(replace(p, kernel=p.kernel.with_theta(theta + e)))
+        rise -= value_of(replace(p, kernel=p.kernel.with_theta(theta - e)))
+        assert got[j] == pytest.approx(rise / (2 * step), rel=1e-5, abs=1e-7)
+
+
+@pytest.mark.parametrize("weights", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "likelihood"),
+    [
+        ("logistic", Logistic()),
+        ("logistic", Probit()),
+        ("logistic", Probit(0.3)),
+        ("poisson", Poisson()),
+        ("student", StudentT(3.0, 0.4)),
+        ("student", Huber(0.5, 0.7)),
+        ("student", Gaussian(0.3)),
+    ],
+    ids=repr,
+)
+def test_adjoints_of_every_likelihood(kind, likelihood, weights):
+    p = replace(make(kind, n=25, weights=weights, mean=True), likelihood=likelihood)
+    solution, adjoints = laplace.evidence(p)
+    assert solution.status == "converged"
+    step = 1e-6 if isinstance(likelihood, Huber) else 1e-5  # no row may pass the kink
+    pulled = adjoints.factor * p.kernel.pullback(p.X, None, adjoints.K, inputs=False).theta
+    for theta, got, part in (
+        (p.kernel.theta, pulled, "kernel"),
+        (likelihood.theta, adjoints.likelihood, "likelihood"),
+    ):
+        assert got.shape == theta.shape
+        for j in range(theta.size):
+            e = step * np.eye(theta.size)[j]
+            moved = [
+                value_of(replace(p, **{part: getattr(p, part).with_theta(theta + s)}))
+                for s in (e, -e)
+            ]
+            slope = (moved[0] - moved[1]) / (2 * step)
+            assert got[j] == pytest.approx(slope, rel=1e-5, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("kind", "likelihood"),
+    [("logistic", Logistic()), ("poisson", Poisson()), ("student", StudentT(4.0, 0.5))],
+    ids=repr,
+)
+def test_likelihoods_are_those_of_the_textbook(kind, likelihood):
+    p = make(kind, n=30, weights=True, mean=True)
+    a, b = laplace.evidence(p), laplace.evidence(replace(p, likelihood=likelihood))
+    assert a[0].log_evidence == pytest.approx(b[0].log_evidence, rel=1e-10)
+    np.testing.assert_allclose(a[0].latent, b[0].latent, atol=1e-9)
+    np.testing.assert_allclose(a[1].likelihood, b[1].likelihood, rtol=1e-6)
+
+
+# --- the posterior ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_posterior_by_dense_formulas(kind):
+    p = make(kind, n=30, weights=True, mean=False)
+    mean = means.Constant(0.7, estimate=None)
+    p = replace(p, mean=np.full(30, 0.7))
+    process, solution = laplace.posterior(p, mean)
+    g, W, _, Sigma, R = dense_parts(p, solution.latent)
+    if kind == "student":
+        assert np.any(W < 0) and np.any(W > 0)
+    X = np.vstack([np.random.default_rng(5).normal(size=(8, 2)), p.X[:3], 100 + p.X[:1]])
+    k = p.kernel(X, p.X)
+    cov = p.kernel(X) - k @ R @ k.T
+    np.testing.assert_allclose(process.mean(X)[:, 0], 0.7 + k @ g, atol=1e-9)
+    np.testing.assert_allclose(process.cov(X)[:, :, 0], cov, atol=1e-9)
+    np.testing.assert_allclose(process.var(X)[:, 0], np.diag(cov), atol=1e-9)
+    np.testing.assert_allclose(process.var(p.X)[:, 0], np.diag(Sigma), atol=1e-9)
+    np.testing.assert_allclose(process.mean(p.X)[:, 0], solution.latent, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_leave_one_out_takes_the_rows_site_away(kind):
+    p = make(kind, n=30, mean=True)
+    solution, left = laplace.leave_one_out(p)
+    g, W, K, _, _ = dense_parts(p, solution.latent)
+    # sites N(f_i; z_i, 1/W_i) with z = f + g/W: a Gaussian problem without row i
+    for i in (0, 5, 29):
+        others = np.arange(30) != i
+        B = np.eye(29) + K[np.ix_(others, others)] * W[others]
+        gain = K[i, others] @ (W[others, None] * np.linalg.inv(B))
+        target = (solution.latent + g / W - p.mean)[others]
+        assert left.mean[i] == pytest.approx(p.mean[i] + gain @ target, abs=1e-8)
+        assert left.variance[i] == pytest.approx(K[i, i] - gain @ K[others, i], rel=1e-8)
+    again = p.likelihood.log_predictive(p.y, left.mean, left.variance)
+    np.testing.assert_allclose(left.log_density, again)
+
+
+def test_leave_one_out_is_close_to_leaving_out():
+    p = make("logistic", n=40)
+    _, left = laplace.leave_one_out(p)
+    for i in range(0, 40, 7):
+        others = np.arange(40) != i
+        fewer = replace(p, X=p.X[others], y=p.y[others], mean=p.mean[others])
+        process, _ = laplace.posterior(fewer, means.Zero())
+        m, v = process.mean_and_var(p.X[[i]])
+        direct = p.likelihood.log_predictive(p.y[i], m[0, 0], v[0, 0])
+        assert left.log_density[i] == pytest.approx(direct, abs=0.02)
+
+
+# --- starts -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_warm_starts(kind):
+    p = make(kind, n=60)
+    cold = laplace.solve(p)
+    near = replace(p, kernel=p.kernel.with_theta(p.kernel.theta + 0.01))
+    warm, there = laplace.solve(near, cold.state), laplace.solve(near)
+    assert warm.log_evidence == pytest.approx(there.log_evidence, rel=1e-10)
+    assert warm.n_iterations < there.n_iterations
+    again = laplace.solve(p, cold.state)
+    assert again.n_iterations == 1 and again.log_evidence == pytest.approx(
+        cold.log_evidence, rel=1e-12
+    )
+    for bad in (np.full(60, np.nan), np.zeros(3), np.full(60, 1e200), np.full(60, -1e8)):
+        if kind == "student" and bad.size == 60 and np.isfinite(bad[0]):
+            continue  # it is followed, to whatever mode is there
+        assert laplace.solve(p, bad).log_evidence == pytest.approx(cold.log_evidence, rel=1e-10)
+
+
+@pytest.mark.parametrize("size", [0.1, 10.0, 1e4, 1e8])
+@pytest.mark.parametrize("seed", range(4))
+def test_student_noise_converges_from_bad_starts(size, seed):
+    p = make("student", n=50, seed=seed, outliers=10)
+    rng = np.random.default_rng(seed)
+    s, adjoints = laplace.evidence(p, size * rng.normal(size=50))
+    assert s.status == "converged"
+    g, W, K, _, _ = dense_parts(p, s.latent)
+    np.testing.assert_allclose(s.alpha, g, atol=1e-7)
+    assert np.all(
+        np.linalg.eigvalsh(
+            np.eye(50)
+            + np.linalg.cholesky(K + 1e-12 * np.eye(50)).T
+            @ (W[:, None] * np.linalg.cholesky(K + 1e-12 * np.eye(50)))
+        )
+        > 0
+    )
+    assert np.isfinite(s.log_evidence) and np.all(np.isfinite(adjoints.mean))
+
+
+@pytest.mark.parametrize("scale", [1e-3, 0.1, 10.0])
+@pytest.mark.parametrize("df", [1.0, 3.0, 50.0])
+def test_student_noise_of_any_shape(df, scale):
+    for seed in range(3):
+        p = replace(
+            make("student", n=40, seed=seed, outliers=8), likelihood=PlainStudentT(df, scale)
+        )
+        s, adjoints = laplace.evidence(p)
+        assert s.status == "converged"
+        assert np.isfinite(s.log_evidence) and np.all(np.isfinite(np.tril(adjoints.K)))
+
+
+def test_level_points_that_are_no_maximum_are_left():
+    """Two rows at one place that disagree: between them the gradient is 0, in a trough."""
+    X = np.zeros((2, 1))
+    y = np.array([-5.0, 5.0])
+    p = LatentProblem(9.0 * RBF(), X, y, PlainStudentT(2.0, 0.3), np.zeros(2))
+    s = laplace.solve(p)
+    assert s.status == "converged"
+    np.testing.assert_allclose(np.abs(s.latent), s.latent[0] * np.sign(s.latent[0]), atol=1e-6)
+    assert abs(s.latent[0]) > 4.0
+    saddle = laplace.solve(p, np.zeros(2))
+    assert saddle.log_evidence == pytest.approx(s.log_evidence, rel=1e-8)
+
+
+def test_outliers_are_shrugged_off():
+    p = make("student", n=60, outliers=12)
+    clean = replace(p, X=p.X[12:], y=p.y[12:], mean=p.mean[12:])
+    a, _ = laplace.posterior(p, means.Zero())
+    b, _ = laplace.posterior(clean, means.Zero())
+    X = p.X[12:]
+    assert np.sqrt(np.mean((a.mean(X) - b.mean(X)) ** 2)) < 0.15
+
+
+# --- extremes ---------------------------------------------------------------------------------
+
+
+@given(
+    kind=st.sampled_from(KINDS),
+    n=st.integers(1, 12),
+    seed=st.integers(0, 10_000),
+    size=st.floats(-10, 10),
+    width=st.floats(-3, 3),
+    repeated=st.booleans(),
+)
+@settings(max_examples=150, deadline=None)
+def test_any_kernel_gives_numbers(kind, n, seed, size, width, repeated):
+    p = make(kind, n, d=1, seed=seed, kernel=10.0**size * RBF(10.0**width))
+    if repeated:
+        X = p.X.copy()
+        X[:] = X[0]
+        p = replace(p, X=X)
+    s, adjoints = laplace.evidence(p)
+    assert np.isfinite(s.log_evidence) and np.all(np.isfinite(s.latent))
+    assert np.all(np.isfinite(np.tril(adjoints.K))) and np.all(np.isfinite(adjoints.mean))
+    assert np.all(s.sites.marginal_variances() > 0)
+    process, _ = laplace.posterior(p, means.Zero())
+    mean, var = process.mean_and_var(np.linspace(-3, 3, 7)[:, None])
+    assert np.all(np.isfinite(mean)) and np.all(np.isfinite(var)) and np.all(var >= 0)
+    if kind != "student":
+        assert np.all(var <= 10.0**size * (1 + 1e-9))
+    _, left = laplace.leave_one_out(p)
+    assert np.all(left.variance > 0) and np.all(np.isfinite(left.mean))
+
+
+@pytest.mark.parametrize("variance", [1.0, 1e4, 1e8, 1e12])
+def test_separable_data(variance):
+    X = np.linspace(-1, 1, 30)[:, None]
+    y = np.where(X[:, 0] > 0, 1.0, -1.0)
+    p = LatentProblem(variance * Linear(), X, y, PlainLogistic(), np.zeros(30))
+    s, adjoints = laplace.evidence(p)
+    assert s.status == "converged"
+    assert np.all(s.latent * y > 0) and s.log_evidence <= 0
+    rise = adjoints.factor * p.kernel.pullback(p.X, None, adjoints.K, inputs=False).theta
+    step = 1e-2  # at 1e12 the evidence has eight digits
+    values = [
+        value_of(replace(p, kernel=p.kernel.with_theta(p.kernel.theta + e))) for e in (step, -step)
+    ]
+    assert rise[0] == pytest.approx((values[0] - values[1]) / (2 * step), rel=1e-4, abs=1e-6)
+
+
+def test_one_class_only():
+    p = replace(make("logistic", n=20), y=np.ones(20))
+    s = laplace.solve(p)
+    assert s.status == "converged" and np.all(s.latent > 0)
+
+
+@pytest.mark.parametrize("y", [0.0, 1e3, 1e7])
+def test_counts_far_from_the_prior(y):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(10, 1))
+    counts = np.full(10, y)
+    for variance in (0.01, 1.0, 100.0):
+        for mean in (-20.0, 0.0, 20.0):
+            m = np.full(10, mean)
+            p = LatentProblem(variance * RBF(), X, counts, PlainPoisson(), m)
+            s = laplace.solve(p)
+            assert s.status == "converged"
+            g = p.derivatives(s.latent)[0]
+            np.testing.assert_allclose(s.alpha, g, atol=1e-6 * (1 + y))
+
+
+def test_an_indefinite_gram_matrix_is_refused():
+    p = make("logistic", n=10)
+    bad = with_gram(p, p.kernel(p.X) - 50 * np.eye(10))
+    with pytest.raises(NotPositiveDefiniteError):
+        laplace.solve(bad)
+
+
+def test_jitter_is_that_of_the_problem():
+    p = make("logistic", n=10)
+    with_jitter = laplace.solve(replace(p, jitter=0.25))
+    assert with_jitter.jitter == 0.25
+    direct = laplace.solve(with_gram(p, p.kernel(p.X) + 0.25 * np.eye(10)))
+    assert with_jitter.log_evidence == pytest.approx(direct.log_evidence, rel=1e-12)
+
+
+@pytest.mark.parametrize("likelihood", [Laplace(0.5), EpsilonInsensitive(0.1, 0.5)], ids=repr)
+def test_likelihoods_without_curvature_are_refused(likelihood):
+    p = replace(make("student"), likelihood=likelihood)
+    name = type(likelihood).__name__
+    with pytest.raises(ValueError, match=f"curvature of the likelihood at the mode.* of {name}"):
+        laplace.solve(p)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_problem_is_only_read(kind):
+    p = make(kind, weights=True, mean=True)
+    for array in (p.X, p.y, p.mean, p.weights):
+        array.setflags(write=False)
+    first, second = laplace.evidence(p), laplace.evidence(p)
+    assert first[0].log_evidence == second[0].log_evidence
+    np.testing.assert_array_equal(np.tril(first[1].K), np.tril(second[1].K))
