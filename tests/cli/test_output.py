@@ -28,6 +28,17 @@ def test_nothing_is_overwritten_without_force(run, refused, data, new, fitted, t
         assert path.read_bytes() != b"precious"
 
 
+def test_an_input_is_never_replaced(refused, data, new, fitted):
+    for path, arguments in (
+        (data, ["fit", data, "-t", "yield"]),
+        (new, ["predict", fitted, new]),
+    ):
+        before = Path(path).read_bytes()
+        said = refused(*arguments, "-o", path, "--force")
+        assert "wants a name of its own" in said
+        assert Path(path).read_bytes() == before
+
+
 def test_the_output_is_looked_at_before_the_fit(refused, tmp_path, data, monkeypatch):
     monkeypatch.setattr(commands, "fit_table", lambda *_: pytest.fail("fitted all the same"))
     (tmp_path / "m.mercer").touch()

@@ -110,6 +110,11 @@ def test_wrong_usage_is_code_2(run, arguments):
     assert run(*arguments, code=2).stdout == ""
 
 
+def test_one_target_a_model(run):
+    said = run("fit", "d", "-t", "force", "-t", "torque", "-o", "m", code=2).stderr
+    assert "one target a model is wanted, got force, torque" in " ".join(said.split())
+
+
 def test_usage_says_what_would_be_right(run):
     said = " ".join(run("predict", "m", "n", "--coverage", "95", code=2).stderr.split())
     assert "for 95% write 0.95" in said

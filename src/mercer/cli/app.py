@@ -105,7 +105,10 @@ def fit(
         str,
         typer.Argument(metavar="DATA", help="The table: .csv, .tsv or .parquet; - is CSV input."),
     ],
-    target: Annotated[str, typer.Option("--target", "-t", help="The column to predict.")],
+    target: Annotated[
+        list[str],
+        typer.Option("--target", "-t", metavar="COLUMN", help="The column to predict."),
+    ],
     output: Annotated[str, typer.Option("--output", "-o", help="The model file to write.")],
     method: Annotated[
         str,
@@ -163,8 +166,12 @@ def fit(
             raise typer.BadParameter(
                 "--kernel periodic and --period COLUMN=LENGTH are wanted together"
             )
+        if len(target) > 1:
+            raise typer.BadParameter(
+                f"one target a model is wanted, got {', '.join(target)}; fit a model for each"
+            )
         options = FitOptions(
-            target=target,
+            target=target[0],
             method=method,
             kernel=kernel,
             periods=periods,

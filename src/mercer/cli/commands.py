@@ -22,7 +22,7 @@ def run_fit(data: str, output: str, options: FitOptions, force: bool) -> None:
     """Fit a model to a table, save it and tell of it."""
     if output == "-":
         raise InputError("a model is no text for standard output; give -o the name of a file")
-    require_writable(output, force)  # before a long fit rather than after it
+    require_writable(output, force, data)  # before a long fit rather than after it
     table = read_table(data)
     _note(table.notes)
     model = fit_table(table, options, watch)
@@ -38,7 +38,7 @@ def run_predict(
     """Predict the rows of a table and write the predictions."""
     require_table_name(output)
     if output != "-":
-        require_writable(output, force)
+        require_writable(output, force, model, data)
     fitted = load_model(model)
     table = read_table(data)
     if not len(table):
@@ -47,7 +47,7 @@ def run_predict(
     notes = list(table.notes)
     if ignored:
         names = listed([repr(name) for name in ignored], 10)
-        notes.append(f"the model does not know {names}, and did not look at it")
+        notes.append(f"the model does not know {names}, and did not look there")
     _note(notes)
     predictions = fitted.predict(table, coverage)
     named = {f"{fitted.target}_{part}": v for part, v in predictions._asdict().items()}

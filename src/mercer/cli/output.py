@@ -18,9 +18,15 @@ from mercer.cli.tables import SUFFIXES, Table
 __all__ = ["published", "require_table_name", "require_writable", "write_table"]
 
 
-def require_writable(path: str, force: bool) -> None:
-    """Raise InputError at once if a file could not be written in the end."""
+def require_writable(path: str, force: bool, *inputs: str) -> None:
+    """Raise InputError at once if a file could not be written in the end.
+
+    Nor is one of the inputs ever replaced, whatever `force` says.
+    """
     target = Path(path)
+    for source in inputs:
+        if target.exists() and Path(source).exists() and target.samefile(source):
+            raise InputError(f"{path} is what is read; the output wants a name of its own")
     if target.is_dir():
         raise InputError(f"{path} is a folder; the name of a file is wanted")
     if target.exists() and not force:
