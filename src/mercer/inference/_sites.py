@@ -196,12 +196,12 @@ def falling(K: Floats, precision: Floats) -> Floats | None:
 
     That is d = (1 - R+ K)_N t v for the least eigenvalue of M.
     """
+    if np.all(precision >= 0):
+        return None
     s = _root(precision)
     with blas_for(len(K)):
         L, _ = _positive_part(K, s, 0.0, None)
         N, t, Z, M = _middle(K, precision, s, L)
-        if not N.size:
-            return None
         values, vectors = eigh(M, subset_by_index=[0, 0])
         if values[0] >= 0:
             return None
