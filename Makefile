@@ -30,7 +30,7 @@ test: $(INSTALLED) ## run the tests, but for those marked slow or paper
 slow: $(INSTALLED_DOCS) ## run the tests marked slow
 	$(BIN)/python -m pytest -m slow $(ARGS)
 
-paper: $(INSTALLED) ## repeat the papers' experiments (tests marked paper)
+paper: $(INSTALLED) ## repeat experiments of the papers on their data (tests marked paper)
 	$(BIN)/python -m pytest -m paper $(ARGS)
 
 lint: $(INSTALLED) ## check style and formatting
@@ -50,6 +50,7 @@ bench: $(INSTALLED_BENCH) ## run the benchmarks, alone on the machine, into benc
 
 docs: $(INSTALLED_DOCS) ## build the documentation; open build/docs/index.html
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/docs $(ARGS)
+	@$(BIN)/python docs/check_site.py build/docs
 	@echo "open build/docs/index.html"
 
 clean: ## remove the environment, caches and outputs
@@ -66,7 +67,7 @@ $(BIN)/python:
 
 $(INSTALLED): pyproject.toml | $(BIN)/python
 	@echo "installing Mercer and its development tools into $(VENV) (once; a few minutes)"
-	@$(PIP) -e '.[dev,plot]'
+	@$(PIP) -e '.[dev]'
 	@touch $@
 
 $(INSTALLED_BENCH): pyproject.toml | $(INSTALLED)
@@ -76,5 +77,5 @@ $(INSTALLED_BENCH): pyproject.toml | $(INSTALLED)
 
 $(INSTALLED_DOCS): pyproject.toml | $(INSTALLED)
 	@echo "installing what builds the documentation into $(VENV) (once)"
-	@$(PIP) -e '.[docs,plot,cli]'
+	@$(PIP) -e '.[docs]'
 	@touch $@

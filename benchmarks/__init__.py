@@ -7,11 +7,15 @@ and the best of several runs counts, so run them alone on the machine.
 #: In the order in which they run.
 EXPERIMENTS = (
     "import_time",
+    "commands",
     "kernel_matrix",
     "evidence",
     "memory",
     "predict",
     "fit",
     "compat",
+    "classification",
+    "digits",
+    "ep",
     "uci",
 )

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchmarks.report import ROOT
@@ -14,9 +14,14 @@ from benchmarks.report import ROOT
 
 def in_child(code: str, environment: Mapping[str, str] | None = None) -> Any:
     """Run code in a fresh interpreter and return the JSON that it prints last."""
+    return json.loads(child_output(["-c", code], environment).splitlines()[-1])
+
+
+def child_output(arguments: Sequence[str], environment: Mapping[str, str] | None = None) -> str:
+    """Run a fresh interpreter with these arguments and return what it prints."""
     search = os.pathsep.join([str(ROOT), str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code],
+        [sys.executable, "-W", "ignore", *arguments],
         capture_output=True,
         text=True,
         check=False,
@@ -24,4 +29,4 @@ def in_child(code: str, environment: Mapping[str, str] | None = None) -> Any:
     )
     if done.returncode != 0:
         raise RuntimeError(f"a child process failed:\n{done.stderr[-2000:]}")
-    return json.loads(done.stdout.splitlines()[-1])
+    return done.stdout

@@ -11,6 +11,7 @@ from benchmarks.peers import sklearn_regressor
 from benchmarks.report import Options, Result, Verdict, table
 from benchmarks.timing import Contender, race
 from mercer import GPRegressor
+from mercer.evidence.maximise import GAIN_TOLERANCE, GRADIENT_TOLERANCE
 
 D = 8
 MAX_ITER = 200  # GPRegressor's default
@@ -26,22 +27,38 @@ def friedman(n: int) -> tuple[Any, Any]:
 
 
 class Counted:
-    """scikit-learn's optimiser with Mercer's budget and stopping rule, counting evaluations."""
+    """L-BFGS-B for scikit-learn with Mercer's budget and stopping rule, counting evaluations.
+
+    Both tolerances are in units of the first gradient's length, as in Mercer's search.
+    """
 
     def __init__(self) -> None:
         self.evaluations = 0
 
     def __call__(self, function: Any, start: Any, bounds: Any) -> tuple[Any, float]:
+        first = function(start)
+        unit = 1.0 / max(1.0, float(np.linalg.norm(first[1])))
+        known = {start.tobytes(): first}  # not to be computed twice
+
+        def scaled(theta: Any) -> tuple[float, Any]:
+            value, gradient = known.pop(theta.tobytes(), None) or function(theta)
+            return unit * value, unit * gradient
+
         found = minimize(
-            function,
+            scaled,
             start,
             jac=True,
             method="L-BFGS-B",
             bounds=bounds,
-            options={"maxiter": MAX_ITER, "maxfun": 10 * MAX_ITER, "ftol": 1e-10, "gtol": 1e-4},
+            options={
+                "maxiter": MAX_ITER,
+                "maxfun": 10 * MAX_ITER,
+                "ftol": GAIN_TOLERANCE,
+                "gtol": GRADIENT_TOLERANCE * unit,
+            },
         )
         self.evaluations = found.nfev
-        return found.x, found.fun
+        return found.x, found.fun / unit
 
 
 def run(options: Options) -> Result:
@@ -64,7 +81,7 @@ def run(options: Options) -> Result:
         [
             Contender(MERCER, lambda: mercer(MERCER, "default")),
             Contender(PLAIN, lambda: mercer(PLAIN, None)),
-            Contender(PEER, peer, most=1),
+            Contender(PEER, peer),
         ],
         1 if options.quick else 3,
     )
@@ -84,14 +101,15 @@ def run(options: Options) -> Result:
         for name, seconds in times.items()
     ]
     faster = times[PEER] / times[MERCER]
-    above = evidence[PLAIN] - evidence[PEER]
+    above = {name: evidence[name] - evidence[PEER] for name in (MERCER, PLAIN)}
     return Result(
         "Fit from end to end",
         f"Friedman's function, n = {n}, {D} columns of which 3 do not matter. scikit-learn has the "
-        "same form of kernel, the same start, bounds and stopping rule, standardised data and "
-        f"normalize_y; both at most {MAX_ITER} iterations of L-BFGS-B. The evidence is in units of "
-        "the targets; the hyperprior of Mercer's defaults is no part of it, but moves its maximum, "
-        "so the evidence is compared without.",
+        "same form of kernel, the same start and bounds, standardised data and normalize_y; both "
+        f"at most {MAX_ITER} iterations of L-BFGS-B, with Mercer's tolerances and in its units, "
+        f"those of the first gradient: relative gain {GAIN_TOLERANCE:g}, slope "
+        f"{GRADIENT_TOLERANCE:g}. The evidence is in units of the targets, and without the "
+        "hyperprior that Mercer's defaults maximise along with it.",
         [
             table(
                 ["contender", "s", "faster", "evaluations", "ms an evaluation", "log evidence"],
@@ -100,7 +118,17 @@ def run(options: Options) -> Result:
         ],
         [
             Verdict("defaults, speed", f"{faster:.1f} times", "at least 6 times", faster >= 6),
-            Verdict("evidence, hyperprior=None", f"{above:+.3f}", "no lower", above >= -0.01),
+            *(
+                Verdict(
+                    f"evidence, {what}", f"{above[name]:+.3f}", "no lower", above[name] >= -0.01
+                )
+                for what, name in (("defaults", MERCER), ("hyperprior=None", PLAIN))
+            ),
         ],
-        ["Mercer estimates the constant mean, scikit-learn subtracts the average."],
+        [
+            f"Log evidence reached: {evidence[MERCER]:.3f} by the defaults, whose hyperprior draws "
+            f"them from the maximum of the evidence alone; {evidence[PLAIN]:.3f} by "
+            f"hyperprior=None, which seeks that maximum as scikit-learn does ({evidence[PEER]:.3f})"
+            ". Mercer estimates the constant mean, scikit-learn subtracts the average."
+        ],
     )

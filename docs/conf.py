@@ -42,8 +42,9 @@ smartquotes = False  # in formulas x' is a prime
 # in small letters, of matrices, and pieces of code need not be; those of classes must.
 default_role = "py:obj"
 nitpick_ignore_regex = [
-    ("py:obj", r"(?!mercer\.)[a-z_].*|[A-Z]\b.*|.*[^\w.].*"),
-    ("py:obj", r"(MultiOutputRegressor|OrdinalEncoder)"),  # scikit-learn's
+    ("py:obj", r"(?!mercer\.)[a-z_].*|[A-Z]\b.*|\w+_|.*[^\w.].*"),
+    # scikit-learn's
+    ("py:obj", r"(MultiOutputRegressor|OneVsOneClassifier|OneVsRestClassifier|OrdinalEncoder)"),
     ("py:obj", r"(CompoundKernel|ExpSineSquared|PairwiseKernel|WhiteKernel)"),
     ("py:(class|exc)", r"(Exception|Warning|UserWarning|ValueError)"),
     ("py:.*", r"(matplotlib|numpy|pandas|polars|scipy|sklearn)\..*"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import platform
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,8 +14,23 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
+from mercer.evidence import maximise
+
 ROOT = Path(__file__).resolve().parents[1]
-NAMES = ("import_time", "kernel_matrix", "evidence", "memory", "predict", "fit", "compat", "uci")
+NAMES = (
+    "import_time",
+    "commands",
+    "kernel_matrix",
+    "evidence",
+    "memory",
+    "predict",
+    "fit",
+    "compat",
+    "classification",
+    "digits",
+    "ep",
+    "uci",
+)
 
 
 @pytest.fixture
@@ -29,13 +45,26 @@ def test_all_are_listed(benchmarks):
 
 # GPyTorch would bring threads of its own into this process, and its peers warn.
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", ["kernel_matrix", "evidence", "predict", "fit", "compat", "uci"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "kernel_matrix",
+        "evidence",
+        "predict",
+        "fit",
+        "compat",
+        "classification",
+        "digits",
+        "ep",
+        "uci",
+    ],
+)
 def test_quick(benchmarks, name, capsys):
     main = benchmarks("benchmarks.__main__").main
     with threadpool_limits(1):  # tiny sizes are no work for threads, least of all on a busy machine
-        assert main([name, "--quick", "--without", "gpytorch"]) == 0
+        assert main([name, "--quick", "--without", "gpytorch", "--without", "gpy"]) == 0
     printed = capsys.readouterr().out
-    assert f"`python -m benchmarks {name} --quick --without gpytorch`" in printed
+    assert f"`python -m benchmarks {name} --quick --without gpytorch --without gpy`" in printed
     assert "| verdict" in printed or "verdict |" in printed
     assert "scikit-learn" in printed
     assert "nan" not in printed.split("## ")[-1]
@@ -55,6 +84,48 @@ def test_quick_with_all_peers_in_a_process_of_its_own(name):
     )
     assert done.returncode == 0, done.stderr
     assert f"python -m benchmarks {name}" in done.stdout
+
+
+def test_the_command_line_is_timed_as_a_process(benchmarks, capsys):
+    assert benchmarks("benchmarks.__main__").main(["commands", "--quick"]) == 0
+    printed = capsys.readouterr().out
+    assert re.search(r"\| mercer --help +\| +\d+\.\d+ s \| below 0\.7 s \|", printed)
+    with pytest.raises(RuntimeError, match="No such option"):
+        benchmarks("benchmarks.children").child_output(["-m", "mercer.cli", "--hlep"])
+
+
+def test_the_peer_of_a_fit_stops_by_mercers_rule(benchmarks):
+    """On the same function, where it stops is where Mercer's own search does."""
+    fit = benchmarks("benchmarks.fit")
+    centre, curvature = np.array([1.0, -2.0]), np.array([300.0, 0.02])
+
+    class Bowl:
+        theta, bounds = np.zeros(2), np.tile([-10.0, 10.0], (2, 1))
+        directions, parameter_names = np.eye(2), ["a", "b"]
+        jitter, failed = 0.0, False
+
+        def __call__(self, theta):
+            step = theta - centre
+            return -0.5 * step @ (curvature * step), -curvature * step
+
+        def value(self, theta):
+            return self(theta)[0]
+
+        def hold_jitter(self, jitter):
+            pass
+
+    def minimised(theta):
+        calls.append(theta)
+        value, gradient = Bowl()(theta)
+        return -value, -gradient
+
+    calls = []
+    ours = maximise(Bowl(), max_iter=fit.MAX_ITER)
+    counted = fit.Counted()
+    theta, value = counted(minimised, Bowl.theta, Bowl.bounds)
+    assert counted.evaluations == len(calls) == ours.n_evaluations
+    np.testing.assert_array_equal(theta, ours.theta)
+    assert value == pytest.approx(-ours.value)
 
 
 def test_races_are_interleaved_and_keep_the_best(benchmarks, monkeypatch):

@@ -19,12 +19,15 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import compat
+from mercer.estimators.classifier import BayesianClassifier
 from mercer.estimators.regressor import BayesianRegressor
 from mercer.kernels import Kernel
 from mercer.likelihoods import Likelihood
 from mercer.means import Mean
 from mercer.params import Parametrised
+from mercer.registry import storable
 from mercer.testing import (
+    classifier_rules,
     engine_rules,
     kernel_rules,
     likelihood_rules,
@@ -52,6 +55,7 @@ REGISTRIES = {
 }
 
 
+@storable
 class ByRulesNames(compat.GaussianProcessRegressor):
     """The drop-in under the names that the rules ask for; its kernel says what a spread is of."""
 
@@ -68,15 +72,30 @@ class ByRulesNames(compat.GaussianProcessRegressor):
         return super().sample_y(X, n_samples, np.random.RandomState(bits))
 
 
-# Rules that the drop-in breaks because scikit-learn's regressor does, and why.
+@storable
+class ClassesByRulesNames(compat.GaussianProcessClassifier):
+    """The drop-in for classes, likewise."""
+
+    @property
+    def theta_(self):
+        return self.kernel_.theta
+
+
+# Rules that the drop-ins break because scikit-learn's classes do, and why.
 AS_SCIKIT_LEARN = {
-    "rule_predictive": "it has a posterior_ and no predictive_ beside it",
-    "rule_prune": "it has no likelihood_ to take the noise from",
-    "rule_storage": "scikit-learn's kernels cannot be saved without pickle; posterior_ can",
-    "rule_several_outputs": "one column of targets is predicted without its axis",
-    "rule_bad_arguments": "two spreads at once are a RuntimeError",
+    ("ByRulesNames(kernel=", "rule_predictive"): "spreads have the noise of the kernel in them",
+    ("ByRulesNames", "rule_prune"): "it has no likelihood_ to take the noise from",
+    ("ByRulesNames", "rule_several_outputs"): "one column of targets is predicted without its axis",
+    ("ByRulesNames", "rule_bad_arguments"): "two spreads at once are a RuntimeError",
+    ("ClassesByRulesNames()", "rule_units_of_the_inputs"): "the default kernel is a unit RBF",
+    ("ClassesByRulesNames()", "rule_evidence"): "of several classes it has no gradient",
+    ("ClassesByRulesNames", "rule_types_of_labels"): "text as objects is predicted as text",
 }
-KNOWN = DEFECTS | {(ByRulesNames.__name__, rule): why for rule, why in AS_SCIKIT_LEARN.items()}
+KNOWN = DEFECTS | AS_SCIKIT_LEARN
+DROP_INS: dict[type, tuple[type, Any]] = {
+    compat.GaussianProcessRegressor: (ByRulesNames, regressor_rules),
+    compat.GaussianProcessClassifier: (ClassesByRulesNames, classifier_rules),
+}
 
 
 def examples_of(cls: type, registry: dict[type, list[Example]], name: str) -> list[Example]:
@@ -178,21 +197,24 @@ def test_engines(rule):
 
 
 def estimators() -> list[type]:
-    return discovery.subclasses_of(BaseEstimator, BayesianRegressor)
+    return discovery.subclasses_of(BaseEstimator, BayesianRegressor, BayesianClassifier)
 
 
 def estimator_cases() -> Iterator[Any]:
     for cls in estimators():
         if issubclass(cls, BayesianRegressor):
             yield from found([cls], ESTIMATORS, "ESTIMATORS", regressor_rules)
-        elif cls is compat.GaussianProcessRegressor:
+        elif issubclass(cls, BayesianClassifier):
+            yield from found([cls], ESTIMATORS, "ESTIMATORS", classifier_rules)
+        elif cls in DROP_INS:
+            named, rules = DROP_INS[cls]
             for example in examples_of(cls, ESTIMATORS, "ESTIMATORS"):
-                named = ByRulesNames(**example.subject.get_params(deep=False))
-                yield from cases(named, regressor_rules, example.options)
+                drop_in = named(**example.subject.get_params(deep=False))
+                yield from cases(drop_in, rules, example.options)
         else:
             text = (
                 f"{cls.__name__} is a public estimator for which mercer.testing has no rules: "
-                "derive it from BayesianRegressor, or write the rules of its kind"
+                "derive it from BayesianRegressor or BayesianClassifier, or write rules for it"
             )
             yield pytest.param(failing(text), id=cls.__name__)
 
@@ -235,6 +257,7 @@ def test_discovery_finds_what_is_there():
     """A walk that finds nothing would pass every test above."""
     names = {str(p) for p in discovery.public()}
     for name in (
+        "mercer.GPClassifier",
         "mercer.GPRegressor",
         "mercer.kernels.RBF",
         "mercer.likelihoods.Gaussian",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import threading
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -33,3 +35,21 @@ def test_a_warning_names_the_nearest_line_outside(module):
     assert [(w.category, w.filename, w.lineno) for w in caught] == [
         (FallbackWarning, __file__, line)
     ]
+
+
+@pytest.mark.parametrize("start", ["threading", "concurrent.futures"])
+def test_in_a_worker_it_names_the_line_that_warns(start):
+    """Nobody called that thread: its own machinery is no more use to the reader than ours."""
+    inside = {"__name__": "mercer.linalg.loops", "warn": warn, "category": FallbackWarning}
+    code = "def inner():\n    warn('slower', category)\ndef outer():\n    inner()"
+    exec(compile(code, "loops.py", "exec"), inside)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        if start == "threading":
+            thread = threading.Thread(target=inside["outer"])
+            thread.start()
+            thread.join()
+        else:
+            with ThreadPoolExecutor(1) as pool:
+                pool.submit(inside["outer"]).result()
+    assert [(w.filename, w.lineno) for w in caught] == [("loops.py", 2)]

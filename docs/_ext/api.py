@@ -26,8 +26,9 @@ import mercer
 
 _logger = logging.getLogger(__name__)
 
-# The command line has a page of its own.
+# The command line has a page of its own, but for what its files hold.
 _LEFT_OUT = {"cli"}
+_ALSO = ("mercer.cli.model",)
 # Packages whose modules are public themselves: each engine is one.
 _OF_MODULES = {"inference"}
 # What a user meets first; the others follow in alphabetical order.
@@ -76,6 +77,7 @@ def modules() -> dict[str, ModuleType]:
                 if not inner.name.startswith("_"):
                     inside = importlib.import_module(f"{module.__name__}.{inner.name}")
                     found[inside.__name__] = inside
+    found.update((name, importlib.import_module(name)) for name in _ALSO)
     order = {name: place for place, name in enumerate(_FIRST)}
     return dict(sorted(found.items(), key=lambda item: (order.get(item[0], len(order)), item[0])))
 

@@ -4,17 +4,28 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mercer.estimators import GPRegressor
+    from mercer.estimators import GPClassifier, GPRegressor, TransductiveGPClassifier
     from mercer.posterior import Posterior, load, save
     from mercer.versions import show_versions
 
 __version__ = "0.1.0.dev0"
 
-__all__ = ["GPRegressor", "Posterior", "__version__", "load", "save", "show_versions"]
+__all__ = [
+    "GPClassifier",
+    "GPRegressor",
+    "Posterior",
+    "TransductiveGPClassifier",
+    "__version__",
+    "load",
+    "save",
+    "show_versions",
+]
 
 _HOMES = {
+    "GPClassifier": "mercer.estimators",
     "GPRegressor": "mercer.estimators",
     "Posterior": "mercer.posterior",
+    "TransductiveGPClassifier": "mercer.estimators",
     "load": "mercer.posterior",
     "save": "mercer.posterior",
     "show_versions": "mercer.versions",
@@ -34,6 +45,7 @@ _PACKAGES = (
     "params",
     "plotting",
     "posterior",
+    "selection",
     "testing",
 )
 
@@ -44,8 +56,6 @@ def __getattr__(name: str) -> Any:
         return import_module(f"mercer.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name == "load":
-        import_module("mercer.estimators")  # it builds the classes that are known by then
     value = globals()[name] = getattr(import_module(_HOMES[name]), name)
     return value
 

@@ -7,6 +7,10 @@ from __future__ import annotations
 
 import sys
 import warnings
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from types import FrameType
 
 
 class MercerError(Exception):
@@ -55,14 +59,20 @@ class CalibrationWarning(MercerWarning):
 
 # Packages whose frames lie between a user's line and the place that warns.
 _INSIDE = ("mercer", "sklearn", "joblib")
+# What calls the work of a thread or a process: no line of the user's stands above it.
+_WORKERS = ("concurrent", "multiprocessing", "threading")
 
 
 def warn(message: str, category: type[Warning]) -> None:
     """Warn at the user's line: the nearest outside Mercer, and what may have called it for them."""
     level, frame = 2, sys._getframe(1)
-    while str(frame.f_globals.get("__name__")).partition(".")[0] in _INSIDE:
-        if frame.f_back is None:  # a worker, which no line of the user's called
+    while _package(frame) in _INSIDE:
+        if frame.f_back is None or _package(frame.f_back) in _WORKERS:
             level = 2
             break
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)
+
+
+def _package(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__")).partition(".")[0]

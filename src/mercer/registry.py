@@ -26,8 +26,15 @@ Objects = Mapping[str, Callable[..., Any]]
 
 _CLASSES: dict[str, type[Any]] = {}
 _NAMES: dict[type[Any], str] = {}
-# Classes of packages that nothing else imports: where they are found when a file names them.
-_ELSEWHERE = {"TableColumn": "mercer.cli.columns", "TableModel": "mercer.cli.model"}
+# Where storable classes are defined: imported in turn, when a name is met that nothing imported so
+# far has registered.
+_ELSEWHERE = (
+    "mercer.posterior",
+    "mercer.likelihoods",
+    "mercer.estimators",
+    "mercer.compat",
+    "mercer.cli.model",
+)
 
 # What stands beside each tag in a tree; anything else is damage.
 _KEYS = {
@@ -158,7 +165,7 @@ def _way_out(value: Any) -> str:
     if hasattr(value, "get_params"):  # scikit-learn's, which no file can be trusted to rebuild
         return (
             "; save the parts that are Mercer's, such as save(pipeline[-1], path) or "
-            "save(search.best_estimator_, path)"
+            "save(search.best_estimator_, path), with [-1] where the search is over a pipeline"
         )
     return ""
 
@@ -266,9 +273,7 @@ class _Reader:
 
     def _read_class(self, tree: dict[str, Any]) -> Any:
         name = tree["$class"]
-        if isinstance(name, str) and name not in _CLASSES and name in _ELSEWHERE:
-            import_module(_ELSEWHERE[name])
-        if not isinstance(name, str) or name not in _CLASSES:
+        if not isinstance(name, str) or not _find(name):
             raise StorageError(
                 f"the class {_brief(name)} is not known here: import the package that defines "
                 "it, or update Mercer if the file comes from a newer version"
@@ -282,6 +287,15 @@ class _Reader:
             raise
         except Exception as error:  # whatever a constructor makes of a state that is not its own
             raise StorageError(f"a stored {name} cannot be rebuilt: {error!r}") from error
+
+
+def _find(name: str) -> bool:
+    """Whether there is a class of that name, once all that may define it is imported."""
+    for package in _ELSEWHERE:
+        if name in _CLASSES:
+            break
+        import_module(package)
+    return name in _CLASSES
 
 
 def _brief(value: Any) -> str:

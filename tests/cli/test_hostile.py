@@ -45,7 +45,19 @@ CASES = {
         "x,z,y\n1,2,3\n1,2\n3,4,5\n",
         "FILE: line 3 has 2 fields where the header has 3",
     ),
-    "long lines": ("x,y\n1,2\n1,2,3\n3,4,5\n", "line 3 has 3 fields where the header has 2, and 1"),
+    "long lines": (
+        "x,y\n1,2\n1,2,3\n3,4,5\n",
+        "line 3 has 3 fields where the header has 2, and 1 more line differs too. Text",
+    ),
+    "a short line": (
+        "x,y\n1,2\n1\n3\n5\n6,7\n",
+        "has 1 field where the header has 2, and 2 more lines ",
+    ),
+    "targets without squares": ("x,y\n1,1e200\n2,3e200\n3,2e200\n", "is as large as 3e+200 and"),
+    "targets that hardly vary": (
+        "x,y\n1,1e-200\n2,3e-200\n3,0\n",
+        "varies by 1.25e-200; give it in",
+    ),
     "binary": (b"\x00\x01\x02,\xff\n\x00", "FILE is not a CSV file: it holds binary data"),
     "a zip": (b"PK\x03\x04abc", "FILE is not a CSV file in UTF-8: it is a zip archive"),
     "parquet by another name": (b"PAR1abc", "let its name end in .parquet"),
@@ -65,7 +77,7 @@ CASES = {
     "missing in two columns": ("x,z,y\n1,,2\nnan,1,3\n3,5,4\n", "'x' has missing values in line 3"),
     "missing target": (
         "x,y\n1,2\n2,\n3,4\n",
-        "the target, column 'y' has missing values in line 3",
+        "the target, column 'y', has missing values in line 3",
     ),
     "all missing": ("x,z,y\n1,,2\n2,,3\n", "column 'z' has no values at all"),
     "one line of one column": ("y\n1\n\n2\n", "FILE has no column to predict"),
@@ -76,7 +88,14 @@ CASES = {
         "x,y\n1,2\n2,3\nabc,4\n5,6\n",
         "column 'x' must hold numbers, but has 'abc' in line 4",
     ),
-    "text as target": ("x,y\n1,a\n2,b\n3,c\n", "the target, column 'y' must hold numbers, but has"),
+    "text as target": (
+        "x,y\n1,a\n2,b\n3,c\n",
+        "the target, column 'y', must hold numbers, but has",
+    ),
+    "decimal commas throughout": (
+        "a;b;y\n0,5;1;1\n0,5;2;2\n-1,25;3;3\n7;4;5\n1,5e3;5;6\n",
+        "column 'a' must hold numbers, but has '0,5' in line 2, '0,5' in line 3, ",
+    ),
     "decimal commas": (
         "x;y\n1,5;2\n2,5;3\n4;7\n3;8\n6;1\n",
         "a decimal point is wanted, not a comma",
@@ -120,7 +139,7 @@ def test_rows_of_parquet_are_counted_from_one(refused, tmp_path):
         (["--weights", "w"], "weights must not be negative"),
         (["--weights", "y"], "two roles"),
         (["--drop", "y"], "two roles"),
-        (["--weights", "t"], "the weights, column 't' must hold numbers"),
+        (["--weights", "t"], "the weights, column 't', must hold numbers"),
         (["--kernel", "periodic", "--period", "t=3"], "--period is for columns of numbers"),
     ],
 )
@@ -140,7 +159,8 @@ def test_a_thousand_columns(run, tmp_path):
     rows = np.column_stack([X, X[:, 0]]).tolist()
     data = write_csv(tmp_path / "d.csv", [*(f"c{i}" for i in range(1000)), "y"], rows)
     shown = run("fit", data, "-t", "y", "-o", tmp_path / "m.mercer").stdout
-    assert "columns   1000: c0, " in shown and "less relevant columns" in shown
+    assert "columns   1000: c0, " in shown and "#" not in shown  # twelve rows tell of none of them
+    assert "nothing in the columns was found to tell of the target" in shown
     assert all(len(line) < 400 for line in shown.splitlines() if "Warning" not in line)
     assert run("predict", tmp_path / "m.mercer", data).stdout.count("\n") == 13
 
@@ -166,6 +186,26 @@ def test_codes_with_zeros_in_front_are_categories(run, tmp_path):
     assert [c.kind for c in mercer.load(model).columns] == ["category", "number"]
     shown = run("fit", data, "-t", "y", "--categorical", "zip", "-o", model, "--force").stdout
     assert "Note" not in shown  # it was asked for
+
+
+@pytest.mark.parametrize("dates", [["31.12.2024", "1.2.2025"], ["2024/12/31", "2025/02/01 09:00"]])
+def test_dates_in_other_forms_are_noted(run, tmp_path, dates):
+    rows = [[dates[i % 2], i, i % 2 + 0.1 * i] for i in range(18)]
+    data = write_csv(tmp_path / "d.csv", ["when", "x", "y"], rows)
+    shown = run("fit", data, "-t", "y", "-o", tmp_path / "m.mercer").stdout
+    assert f"Note: Column 'when' has values such as '{dates[0]}' and was taken for" in shown
+    assert "written as 2024-12-31 they are dates" in shown
+
+
+def test_many_dates_in_another_form_name_the_rows(fit_text):
+    said = fit_text("when,y\n" + "".join(f"{i}/3/2024,{i}\n" for i in range(1, 31)))
+    assert said.endswith("--categorical; written as 2024-12-31 they are dates")
+
+
+def test_versions_are_no_dates(run, tmp_path):
+    rows = [[f"1.{i % 3}.2", i, i % 3 + 0.1 * i] for i in range(18)]
+    data = write_csv(tmp_path / "d.csv", ["version", "x", "y"], rows)
+    assert "Note" not in run("fit", data, "-t", "y", "-o", tmp_path / "m.mercer").stdout
 
 
 def test_many_codes_name_the_rows(fit_text):

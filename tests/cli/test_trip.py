@@ -52,9 +52,12 @@ def test_predictions_are_those_of_the_estimator(run, data, new, tmp_path, direct
     model, out = tmp_path / "m.mercer", tmp_path / "out.csv"
     shown = run("fit", data, "--target", "yield", "-o", model).stdout
     assert "60 from data.csv" in shown and f"Saved as {model}" in shown
-    assert 'colour: 3 categories (blue; light, grün and red, "dark")' in shown
+    assert "colour: 3 categories (blue; light, grün and 'red, \"dark\"')" in shown
     done = run("predict", model, new, "-o", out, "--coverage", "0.8")
     assert "note: the model does not know 'note'" in done.stderr
+    text = Path(new).read_text().replace("fresh", "Fresh")
+    said = run("predict", model, "-", stdin=text, code=1).stderr
+    assert "lacks the column 'fresh'; did you mean 'Fresh'?" in said and "note:" not in said
     rows = read_rows(out)
     assert list(rows[0]) == [f"yield_{part}" for part in ("mean", "std", "lower", "upper")]
     X = by_hand(make_rows(9, seed=1))
@@ -229,6 +232,18 @@ def test_frames_of_pandas_and_polars(fitted, new, run):
     frame["fresh"] = frame["fresh"] == "True"
     for found in (model.predict(frame), model.predict(polars.DataFrame(rows))):
         assert_array_equal(found, expected)
+
+
+def test_the_estimator_knows_its_columns_by_name(fitted, new):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    from mercer.plotting import plot_relevance
+
+    model = mercer.load(fitted)
+    labels = [label for column in model.columns for label in column.labels]
+    assert list(model.estimator.feature_names_in_) == labels and "colour=grün" in labels
+    ax = plot_relevance(model.estimator)
+    assert sorted(text.get_text() for text in ax.get_yticklabels()) == sorted(labels)
+    pyplot.close(ax.figure)
 
 
 def test_load_finds_the_class_by_itself(fitted):

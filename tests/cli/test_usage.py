@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import json
 import os
 import pty
@@ -15,17 +17,24 @@ import time
 
 import pytest
 import typer
+from rich.console import Console
+from rich.measure import Measurement
 
 import mercer
 from mercer.cli import commands
 from mercer.cli.app import EXAMPLES, app
 from mercer.cli.kernels import parse_kernel, parse_period
 from mercer.cli.methods import METHODS
-from mercer.cli.progress import Pace
+from mercer.cli.progress import Pace, progress_bar
+from mercer.cli.summary import with_options
+from mercer.cli.tables import SUFFIXES
 from mercer.errors import TooLargeError
+from mercer.evidence import diagnostics
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
 COMMANDS = ["fit", "predict", "info", "demo"]
+# What only those who write Python can follow.
+PYTHON = re.compile(r"\w+=|\w\(|\w_\w|_\b|`|StandardScaler|bounds")
 
 
 # --- help ---------------------------------------------------------------------------------------
@@ -37,6 +46,12 @@ def test_every_help_has_an_example(run, command):
     assert EXAMPLES[command]
     for example in EXAMPLES[command]:
         assert f"  {example}\n" in shown + "\n"
+
+
+@pytest.mark.parametrize("command", ["fit", "predict"])
+def test_help_tells_every_kind_of_table(run, command):
+    shown = run(command, "--help").stdout
+    assert all(re.search(rf"{re.escape(suffix)}\b", shown) for suffix in SUFFIXES)
 
 
 def test_all_commands_are_tested():
@@ -205,6 +220,35 @@ def test_pace_counts_over_all_starts():
     assert pace.best == -5.0
 
 
+def test_the_progress_of_a_long_fit_of_many_rows_fits_into_80_columns():
+    bar = progress_bar(Console(width=200))
+    task = bar.add_task("", total=2000, best=f"{-1234567.891:.2f}")
+    bar.update(task, completed=1234)
+    table = bar.make_tasks_table(bar.tasks)
+    assert Measurement.get(bar.console, bar.console.options, table).maximum <= 80
+
+
+@pytest.mark.parametrize("side", ["lower", "upper"])
+@pytest.mark.parametrize("name", ["noise", "length_scale", "variance", "period"])
+def test_advice_on_bounds_is_for_the_command_line(name, side):
+    said = with_options(diagnostics._advice(f"kernel.{name}", side))
+    assert said and not PYTHON.search(said)
+
+
+@pytest.mark.parametrize(
+    "name", ["warn_of_search", "warn_if_unrelated", "warn_if_noise_does_better"]
+)
+def test_advice_on_searches_is_for_the_command_line(name):
+    source = inspect.getsource(getattr(diagnostics, name))
+    texts = [
+        "".join(part.value for part in node.values if isinstance(part, ast.Constant))
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.JoinedStr) and len(node.values) > 1  # the others are formats
+    ]
+    (text,) = texts
+    assert PYTHON.search(text) and not PYTHON.search(with_options(text))
+
+
 # --- on a terminal ------------------------------------------------------------------------------
 
 
@@ -215,7 +259,7 @@ def on_a_terminal(arguments, interrupt_at=None):
         [sys.executable, "-m", "mercer.cli", *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=other,
-        env={**ENVIRONMENT, "TERM": "xterm", "COLUMNS": "160"},
+        env={**ENVIRONMENT, "TERM": "xterm", "COLUMNS": "80"},
     )
     os.close(other)
     shown, deadline = b"", time.monotonic() + 120
@@ -243,7 +287,9 @@ def test_progress_is_shown_on_a_terminal_only(data, tmp_path):
     path = tmp_path / "m.mercer"
     code, output, shown = on_a_terminal(["fit", data, "-t", "yield", "-o", path, "--restarts", "3"])
     assert code == 0 and "Saved as" in output
-    assert "evaluations, best" in shown and "elapsed" in shown and "left" in shown
+    assert "mercer: fitting; Ctrl-C keeps the best so far" in shown
+    # nothing is cut off: the whole line, to the time left
+    assert re.search(r"\d evaluations, best -?[\d.]+;\S* .*\d:\d\d.* passed,.* left", shown)
     assert "mercer: start" not in shown
     assert mercer.load(path).estimator.verbose == 0
     quiet = subprocess.run(

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import doctest
 
-from mercer.compat import regressor
+import pytest
+
+from mercer.compat import classifier, regressor
 
 
-def test_examples():
-    result = doctest.testmod(regressor)
+@pytest.mark.parametrize("module", [classifier, regressor])
+def test_examples(module):
+    result = doctest.testmod(module)
     assert result.attempted and not result.failed

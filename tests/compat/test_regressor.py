@@ -137,6 +137,20 @@ def test_distances_within_a_sine_on_several_columns():
     np.testing.assert_allclose(b[1], a[1], rtol=1e-8)
 
 
+def test_variances_below_zero_are_told_of():
+    rows = np.random.default_rng(0).uniform(0, 10, (300, 2))
+    kernel = skl.ExpSineSquared() * skl.RBF() + White()
+    theirs, ours = _pair(kernel, np.sin(rows[:, 0]), rows, optimizer=None)
+    spreads = []
+    for model in (theirs, ours):
+        with pytest.warns(UserWarning, match="Predicted variances smaller than 0. Setting") as told:
+            spreads.append(model.predict(rows[:50] + 0.1, return_std=True)[1])
+        assert len(told) == 1
+    assert told[0].filename == __file__
+    np.testing.assert_allclose(spreads[1], spreads[0], rtol=1e-6)
+    assert np.any(spreads[1] == 0.0)
+
+
 # --- fits -----------------------------------------------------------------------------------------
 
 

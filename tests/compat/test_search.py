@@ -7,11 +7,15 @@ import warnings
 import numpy as np
 import pytest
 import sklearn.gaussian_process.kernels as skl
+from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor as Original
 
 from mercer.compat import GaussianProcessRegressor
+from mercer.compat.covariance import covariance_of
 from mercer.compat.search import lbfgs, warn_at_bounds
+
+from .kernels import Shifted
 
 BOX = np.array([[-10.0, 10.0], [-10.0, 10.0]])
 
@@ -72,6 +76,44 @@ def test_fits_that_never_leave_their_start_in_scikit_learn(alpha):
     gained = ours.log_marginal_likelihood_value_ - theirs.log_marginal_likelihood(kernel.theta)
     assert gained > 150
     assert ours.log_marginal_likelihood_value_ > theirs.log_marginal_likelihood_value_ - 1.0
+
+
+def test_kernels_that_may_be_indefinite_are_searched_as_scikit_learn_does():
+    # The evidence rises towards matrices that are not positive definite. A search that is led back
+    # from them ends beside one, where predictions are in the thousands.
+    rng = np.random.default_rng(0)
+    rows = rng.uniform(0, 10, (300, 2))
+    targets = np.sin(rows[:, 0]) + 0.1 * rows[:, 1] + 0.1 * rng.normal(size=300)
+    kernel = skl.ConstantKernel() * skl.ExpSineSquared() * skl.RBF() + skl.WhiteKernel()
+    means = []
+    for cls in (Original, GaussianProcessRegressor):
+        model = cls(kernel, random_state=0).fit(rows, targets)
+        means.append(model.predict(rows[:50] + 0.1))
+    np.testing.assert_allclose(means[1], means[0], rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("kernel", [skl.PairwiseKernel(), skl.DotProduct() ** 0.5, Shifted()])
+def test_what_is_known_to_be_definite(kernel):
+    assert not covariance_of(kernel, np.zeros((3, 2))).is_definite
+    assert covariance_of(skl.RBF() ** 2 + skl.WhiteKernel(), np.zeros((3, 2))).is_definite
+
+
+def test_without_a_second_try_no_wall_is_built():
+    seen = []
+
+    def function(theta):
+        seen.append(theta[0])
+        if theta[0] > 2.0:
+            return np.inf, np.zeros(2)
+        value, gradient = _bowl(theta)
+        return 1e3 * value, 1e3 * gradient
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        theta, _ = lbfgs(function, np.array([-8.0, 0.0]), BOX, again=False)
+        expected = minimize(function, [-8.0, 0.0], method="L-BFGS-B", jac=True, bounds=BOX).x
+    np.testing.assert_array_equal(theta, expected)
+    assert max(seen) > 2.0
 
 
 def test_each_parameter_at_a_bound_is_named_once():

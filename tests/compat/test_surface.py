@@ -20,6 +20,7 @@ from sklearn.preprocessing import StandardScaler
 import mercer
 from mercer import kernels
 from mercer.compat import GaussianProcessRegressor
+from mercer.posterior import Posterior
 
 KERNEL = 1.0 * skl.RBF(1.0) + skl.WhiteKernel(0.1)
 
@@ -111,12 +112,15 @@ def test_the_fitted_process_is_a_posterior(tmp_path):
     noise = model.kernel_.k2.noise_level * np.var(y)
     variances = model.predict(X_new, return_std=True)[1] ** 2
     np.testing.assert_allclose(posterior.var(X_new)[:, 0] + noise, variances)
+    assert type(posterior) is Posterior
+    np.testing.assert_array_equal(model.predictive_.alpha, posterior.alpha)
     mercer.save(posterior.prune(20)[0], tmp_path / "small.mercer")
     np.testing.assert_allclose(
         mercer.load(tmp_path / "small.mercer").mean(X_new)[:, 0], model.predict(X_new), atol=0.2
     )
-    with pytest.raises(NotFittedError):
-        _ = GaussianProcessRegressor().posterior_
+    for name in ("posterior_", "predictive_"):
+        with pytest.raises(NotFittedError):
+            getattr(GaussianProcessRegressor(), name)
 
 
 # --- what derived classes override ----------------------------------------------------------------

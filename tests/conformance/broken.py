@@ -6,10 +6,20 @@ and one of them for every rule.
 
 from __future__ import annotations
 
+from .broken_classifiers import CLASSIFIERS
 from .broken_engines import ENGINES, MEANS
 from .broken_estimators import ESTIMATORS
 from .broken_kernels import KERNELS
 from .broken_likelihoods import LIKELIHOODS
 from .broken_noise import NOISE, SOUND
 
-__all__ = ["ENGINES", "ESTIMATORS", "KERNELS", "LIKELIHOODS", "MEANS", "NOISE", "SOUND"]
+__all__ = [
+    "CLASSIFIERS",
+    "ENGINES",
+    "ESTIMATORS",
+    "KERNELS",
+    "LIKELIHOODS",
+    "MEANS",
+    "NOISE",
+    "SOUND",
+]

@@ -11,7 +11,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.gaussian_process import kernels as sk
 
-from mercer import GPRegressor, compat, kernels, likelihoods, means
+from mercer import (
+    GPClassifier,
+    GPRegressor,
+    TransductiveGPClassifier,
+    compat,
+    kernels,
+    likelihoods,
+    means,
+)
 from mercer.kernels import RBF, Matern, Tanh
 from mercer.likelihoods import Gaussian
 from mercer.params import Parameter
@@ -49,6 +57,18 @@ def shared_letters(a, b):
 
 def log_sech(y, f):
     return -np.logaddexp(y - f, f - y) - np.log(np.pi / 2)
+
+
+def scaled_sech(y, f, scale, shift):
+    return log_sech((y - shift) / scale, f / scale) - np.log(scale)
+
+
+def scaled_sech_var(f, scale):
+    return np.full(np.shape(f), (0.5 * np.pi * scale) ** 2)
+
+
+def shifted(f, shift):
+    return f + shift
 
 
 def sech_derivatives(y, f):
@@ -123,6 +143,7 @@ KERNELS: dict[type, list[Example]] = {
 }
 
 LABELS = {"outcomes": [-1.0, 1.0]}
+SOFT = {"outcomes": [0.0, 1.0]}
 
 LIKELIHOODS: dict[type, list[Example]] = {
     likelihoods.Gaussian: [Example(Gaussian(noise)) for noise in (1e-4, 0.3, 25.0)],
@@ -141,6 +162,16 @@ LIKELIHOODS: dict[type, list[Example]] = {
         Example(likelihoods.Probit(Parameter(0.4)), LABELS),
         Example(likelihoods.Probit(0.0), {"f": [-1.3, 0.0, 0.4, 2.1], **LABELS}),
     ],
+    likelihoods.SoftLabels: [
+        Example(likelihoods.SoftLabels(likelihoods.Logistic()), SOFT),
+        Example(likelihoods.SoftLabels(likelihoods.Logistic(), "mixture"), SOFT),
+        Example(likelihoods.SoftLabels(likelihoods.Probit(Parameter(0.4))), SOFT),
+        Example(likelihoods.SoftLabels(likelihoods.Probit(Parameter(0.4)), "mixture"), SOFT),
+        Example(
+            likelihoods.SoftLabels(likelihoods.Probit(0.0), "mixture"),
+            {"f": [-1.3, 0.0, 0.4, 2.1], **SOFT},
+        ),
+    ],
     likelihoods.Poisson: [Example(likelihoods.Poisson(), {"outcomes": np.arange(400.0)})],
     likelihoods.MixtureNoise: [
         Example(likelihoods.MixtureNoise([0.8, 0.2], [0.0, 0.3], [0.2, 1.5])),
@@ -148,6 +179,14 @@ LIKELIHOODS: dict[type, list[Example]] = {
     ],
     likelihoods.Custom: [
         Example(likelihoods.Custom(log_sech, log_concave=True)),
+        Example(
+            likelihoods.Custom(
+                scaled_sech,
+                parameters={"scale": 0.6, "shift": -0.2},
+                conditional_mean=shifted,
+                conditional_var=scaled_sech_var,
+            )
+        ),
         Example(
             likelihoods.Custom(
                 log_sech,
@@ -181,7 +220,23 @@ MEANS: dict[type, list[Example]] = {
 # By the name of a module of `mercer.inference`: further arguments of `check_engine`.
 ENGINES: dict[str, dict[str, Any]] = {}
 
+TWO = {"X": PLANE, "y": np.where(PLANE[:, 0] + PLANE[:, 1] ** 2 > 0.6, "x", "y")}
+SHARES = {"X": PLANE, "y": np.exp(PLANE[:, :1] * [0.0, 1.0, -2.0])}
+SHARES["y"] /= SHARES["y"].sum(axis=1, keepdims=True)
+
 ESTIMATORS: dict[type, list[Example]] = {
+    # scikit-learn's checks take the first two
+    GPClassifier: [
+        Example(GPClassifier(2.0 * RBF(1.3), "probit", inference="ep", optimizer=None)),
+        Example(GPClassifier(max_iter=3)),
+        Example(GPClassifier(), TWO),
+        Example(GPClassifier(2.0 * Matern(ARD, nu=2.5), inference="vi", mean="constant"), TWO),
+        Example(GPClassifier(2.0 * RBF(1.3), inference="bounds", optimizer=None), TWO),
+        Example(GPClassifier(2.0 * RBF(1.3), soft_labels=True, optimizer=None), SHARES),
+        Example(
+            GPClassifier(2.0 * RBF(1.3), soft_labels="mixture", optimizer=None, n_jobs=2), SHARES
+        ),
+    ],
     GPRegressor: [
         Example(GPRegressor()),
         Example(GPRegressor(1.5 * RBF(1.3), Gaussian(0.1), optimizer=None)),
@@ -193,6 +248,16 @@ ESTIMATORS: dict[type, list[Example]] = {
         Example(GPRegressor(mean=means.Constant(estimate="integrate"), objective="loo")),
         Example(GPRegressor(mean=square, hyperprior=None), {"objects": {"square": square}}),
     ],
+    TransductiveGPClassifier: [
+        Example(TransductiveGPClassifier(2.0 * RBF(1.3), optimizer=None)),
+        Example(TransductiveGPClassifier(max_iter=3, n_sweeps=1, labels="hard")),
+        Example(TransductiveGPClassifier(method="joint"), TWO),
+        Example(TransductiveGPClassifier(2.0 * RBF(1.3), "probit", labels="hard"), TWO),
+    ],
+    compat.GaussianProcessClassifier: [
+        Example(compat.GaussianProcessClassifier()),
+        Example(compat.GaussianProcessClassifier(2.0 * sk.RBF(1.3), optimizer=None), TWO),
+    ],
     compat.GaussianProcessRegressor: [
         Example(compat.GaussianProcessRegressor()),
         Example(compat.GaussianProcessRegressor(1.0 * sk.RBF(1.3) + sk.WhiteKernel(0.1))),
@@ -200,7 +265,12 @@ ESTIMATORS: dict[type, list[Example]] = {
 }
 
 # What scikit-learn's `check_estimator` is expected to fail, by class: the check and the reason.
-EXPECTED_FAILURES: dict[str, dict[str, str]] = {}
+EXPECTED_FAILURES: dict[str, dict[str, str]] = {
+    "TransductiveGPClassifier": {
+        "check_classifiers_classes": "its labels are -1 and 1, and -1 marks rows without a label, "
+        "as in scikit-learn's own semi-supervised estimators",
+    },
+}
 
 # Defects that are known: (the object's repr, or a beginning of it; the rule) and the reason.
 DEFECTS: dict[tuple[str, str], str] = {}

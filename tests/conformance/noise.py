@@ -63,6 +63,9 @@ class WaitingExample(Likelihood):
 class TwoSidedExample(Likelihood):
     """Laplace noise, which has a tip."""
 
+    is_log_concave = True
+    has_curvature = False
+
     def __init__(self, scale=1.0):
         self._set(scale=positive("scale", scale, vector=False))
 
@@ -98,6 +101,9 @@ class DeadZoneExample(Likelihood):
 
     With `told`, quadrature knows of them.
     """
+
+    is_log_concave = True
+    has_curvature = False
 
     def __init__(self, zone=0.3, scale=0.5, told=True):
         self.told = told
@@ -171,6 +177,8 @@ class LogisticExample(Likelihood):
 @storable
 class SkewedExample(Likelihood):
     """Exponential noise of mean 0: skewed, with a jump away from the centre that nobody names."""
+
+    is_positive = False
 
     def __init__(self, scale=1.0):
         self._set(scale=positive("scale", scale, vector=False))

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from mercer import GPRegressor
+from mercer import GPClassifier, GPRegressor
 from mercer.inference import exact
 from mercer.kernels import RBF
 from mercer.likelihoods import Gaussian
 from mercer.means import Constant
 from mercer.testing import (
     ConformanceError,
+    check_classifier,
     check_engine,
     check_kernel,
     check_likelihood,
     check_mean,
     check_regressor,
+    classifier_rules,
     engine_rules,
     kernel_rules,
     likelihood_rules,
@@ -58,8 +60,9 @@ def caught(check, subject, rule, **options):
         (broken.ENGINES, engine_rules(exact)),
         (broken.ESTIMATORS, regressor_rules(GPRegressor(optimizer=None))),
         (broken.ESTIMATORS, regressor_rules(GPRegressor(RBF(), Gaussian(0.1)))),
+        (broken.CLASSIFIERS, classifier_rules(GPClassifier(max_iter=5))),
     ],
-    ids=["kernels", "likelihoods", "means", "engines", "estimators", "own kernel"],
+    ids=["kernels", "likelihoods", "means", "engines", "estimators", "own kernel", "classifiers"],
 )
 def test_every_rule_can_fail(registry, rules):
     """A rule that nothing breaks may be one that cannot be broken."""
@@ -92,6 +95,11 @@ def test_engines(rule, engine):
 @pytest.mark.parametrize(("rule", "estimator"), flat(broken.ESTIMATORS))
 def test_estimators(rule, estimator):
     caught(check_regressor, estimator, rule, only=[rule])
+
+
+@pytest.mark.parametrize(("rule", "estimator"), flat(broken.CLASSIFIERS))
+def test_classifiers(rule, estimator):
+    caught(check_classifier, estimator, rule, only=[rule])
 
 
 @pytest.mark.parametrize(("rule", "estimator"), flat(broken.NOISE))

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from mercer import GPRegressor
+from mercer import GPClassifier, GPRegressor
 from mercer.inference import exact
 from mercer.kernels import RBF, Callable
 from mercer.likelihoods import Gaussian
@@ -17,11 +17,13 @@ from mercer.testing import (
     ConformanceError,
     Engine,
     Report,
+    check_classifier,
     check_engine,
     check_kernel,
     check_likelihood,
     check_mean,
     check_regressor,
+    classifier_rules,
     engine_rules,
     kernel_rules,
     likelihood_rules,
@@ -37,6 +39,7 @@ CHECKS = [
     (check_mean, mean_rules, Constant(1.5)),
     (check_engine, engine_rules, exact),
     (check_regressor, regressor_rules, GPRegressor(optimizer=None)),
+    (check_classifier, classifier_rules, GPClassifier(optimizer=None)),
 ]
 
 
@@ -75,6 +78,9 @@ def test_some_rules_only(check, rules, subject):
         (lambda: check_engine(np), "has no solve, evidence, posterior"),
         (lambda: check_regressor(GPRegressor), "estimator is wanted"),
         (lambda: check_regressor(GPRegressor(), X=np.zeros((3, 1))), "both or neither"),
+        (lambda: check_classifier(GPClassifier), "classifier is wanted"),
+        (lambda: check_classifier(GPRegressor()), "classifier is wanted"),
+        (lambda: check_classifier(GPClassifier(), X=np.zeros((3, 1))), "both or neither"),
     ],
 )
 def test_wrong_arguments(call, text):

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from mercer import GPRegressor, means
-from mercer.kernels import RBF
+from mercer import GPRegressor, load, means, save
+from mercer.kernels import RBF, Callable
 from mercer.likelihoods import Gaussian
+from mercer.posterior import prior
+from mercer.registry import encode
 
 from .data import X_NEW, X, Y, fixed, make
 
@@ -100,14 +102,90 @@ def test_standard_errors():
     assert errors["likelihood.noise"] == pytest.approx(np.sqrt(2 / 150), rel=0.2)
 
 
-def test_a_pruned_model_predicts_and_says_what_it_cannot():
-    model = fixed().fit(X, Y)
-    model.posterior_ = model.posterior_.prune(10)[0]
-    assert np.all(np.isfinite(model.predict(X_NEW, return_std=True)))
-    for ask in (
-        model.loo,
-        model.standard_errors,
-        lambda: model.log_marginal_likelihood(model.theta_),
-    ):
-        with pytest.raises(ValueError, match="before `posterior_` is replaced"):
-            ask()
+def answers(model):
+    return [
+        *model.loo(),
+        list(model.standard_errors().values()),
+        model.hessian(),
+        model.log_marginal_likelihood(model.theta_),
+    ]
+
+
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_another_posterior_changes_predictions_alone(outputs, tmp_path):
+    y = Y if outputs == 1 else np.column_stack([Y, 30.0 * Y**2])
+    weights = np.where(np.arange(40) % 7 == 0, 0.0, 1.5)
+    model = fixed(normalize_y=True).fit(X, y, sample_weight=weights)
+    before = answers(model)
+    for posterior in (model.posterior_.prune(10)[0], prior(RBF(), means.Zero(), outputs)):
+        model.posterior_ = posterior
+        save(model, tmp_path / "model")
+        for each in (model, load(tmp_path / "model")):
+            assert np.all(np.isfinite(each.predict(X_NEW, return_std=True)))
+            for mine, wanted in zip(answers(each), before, strict=True):
+                np.testing.assert_array_equal(mine, wanted)
+
+
+@pytest.mark.parametrize("weights", [None, np.arange(40) % 3])
+def test_the_training_inputs_are_kept_once(weights, tmp_path):
+    rows = X.copy()
+    model = fixed().fit(rows, Y, sample_weight=weights)
+    kept = slice(None) if weights is None else weights > 0
+    assert model.X_train_ is model.posterior_.basis.points
+    rows[:] = 0.0
+    np.testing.assert_array_equal(model.X_train_, X[kept])
+    assert not model.X_train_.flags.writeable
+    save(model, tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert again.X_train_ is again.posterior_.basis.points
+    np.testing.assert_array_equal(again.X_train_, X[kept])
+    assert sum(a.shape == model.X_train_.shape for a in encode(model).arrays.values()) == 1
+
+
+def test_the_training_inputs_of_objects_are_kept_once():
+    def overlap(a, b):
+        return float(len(set(a) & set(b)))
+
+    words = np.array(["sun", "moon", "stone", "sea"], dtype=object)
+    model = GPRegressor(Callable(overlap), Gaussian(0.1), optimizer=None).fit(words, np.arange(4.0))
+    assert model.X_train_ is model.posterior_.basis.points
+    np.testing.assert_array_equal(model.X_train_.ravel(), words)
+
+
+def test_the_leave_one_out_objective_with_weights_in_units_of_the_targets():
+    y, weights = 50.0 + 30.0 * Y, np.where(np.arange(40) % 5 == 0, 2.0, 0.5)
+    kernel, noise = 1.7 * RBF([1.0, 2.0, 0.7]), 0.2
+    values = []
+
+    def stay(minimised, start, bounds):
+        values.append(-minimised(start)[0])
+        return start, values[-1]
+
+    model = GPRegressor(kernel, Gaussian(noise), mean="zero", objective="loo", optimizer=stay)
+    model.set_params(normalize_y=True).fit(X, y, sample_weight=weights)
+    # by hand: each row from the others, targets standardised with their weights
+    centre = np.average(y, weights=weights)
+    scale = np.sqrt(np.average((y - centre) ** 2, weights=weights))
+    t, K, total = (y - centre) / scale, kernel(X), 0.0
+    assert model.posterior_.scale == pytest.approx([scale])
+    for i in range(40):
+        rest = np.arange(40) != i
+        Q = K[np.ix_(rest, rest)] + np.diag(noise / weights[rest])
+        mean = K[i, rest] @ np.linalg.solve(Q, t[rest])
+        variance = K[i, i] + noise - K[i, rest] @ np.linalg.solve(Q, K[rest, i])
+        # the density of the target itself, in its own units
+        total += weights[i] * norm.logpdf(y[i], centre + scale * mean, scale * np.sqrt(variance))
+    assert values[0] == pytest.approx(total, rel=1e-9)
+
+
+def test_a_given_noise_of_new_rows_is_kept_under_weights():
+    known = np.linspace(0.1, 0.4, 40)
+    weights = np.arange(40) % 4
+    mine = fixed().set_params(likelihood=Gaussian(known, new_noise=3.0))
+    mean = fixed().set_params(likelihood=Gaussian(known))
+    for model, wanted in ((mine, 3.0), (mean, np.average(known, weights=weights))):
+        model.fit(X, Y, sample_weight=weights)
+        assert model.likelihood_.new_variance == pytest.approx(wanted, rel=1e-12)
+        _, std = model.predict(X_NEW, return_std=True)
+        _, latent = model.predict(X_NEW, return_std=True, latent=True)
+        np.testing.assert_allclose(std**2 - latent**2, wanted, rtol=1e-9)

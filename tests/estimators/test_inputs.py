@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from datetime import date
 
 import numpy as np
@@ -12,6 +13,7 @@ from scipy import sparse
 from sklearn.gaussian_process import kernels as sk
 
 from mercer import GPRegressor, means
+from mercer.estimators.inputs import require_numbers
 from mercer.kernels import RBF
 from mercer.likelihoods import Gaussian
 
@@ -123,3 +125,52 @@ def test_missing_values_are_named_by_column_and_row(make):
         model.predict(frame)
     with pytest.raises(ValueError, match=r"contains infinity: column 1 in rows 0, 2"):
         GPRegressor().fit([[0.0, np.inf], [1.0, 2.0], [1.0, -np.inf]], [1.0, 2.0, 3.0])
+
+
+@pytest.mark.parametrize("make", [list, np.array, pd.Series, pl.Series])
+def test_missing_targets_are_named_by_row(make):
+    y = [1.0, float("nan"), 2.0, float("nan")]
+    with pytest.raises(ValueError, match=r"Input y contains NaN: in rows 1, 3 \(counted from 0\)"):
+        GPRegressor().fit(np.eye(4), make(y))
+    with pytest.raises(ValueError, match=r"Input y contains infinity: in row 0 "):
+        GPRegressor().fit(np.eye(4), make([np.inf, 0.0, 0.0, 1.0]))
+    with pytest.raises(ValueError, match=r"Input y contains NaN: column 1 in row 2 "):
+        GPRegressor().fit(np.eye(4), np.where(np.eye(4) * [0, 0, 1, 0] > 0, np.nan, 1.0)[:, [0, 2]])
+
+
+def test_numbers_are_looked_at_without_a_copy():
+    X = np.zeros((200_000, 5))
+    tracemalloc.start()
+    require_numbers(X)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.5 * X.nbytes  # a flag for each number, and no second X
+
+
+@pytest.mark.parametrize("kind", ["Int64", "Float64", "boolean", object])
+def test_missing_values_of_nullable_columns_are_named(kind):
+    column = pd.Series([1, pd.NA, 0, pd.NA], dtype=kind)
+    frame = pd.DataFrame({"flag": column, "sun": [0.0, 1.0, 2.0, 3.0]})
+    with pytest.raises(ValueError, match=r"X contains NaN: column 'flag' in rows 1, 3 \(counted"):
+        GPRegressor().fit(frame, np.arange(4.0))
+    with pytest.raises(ValueError, match=r"Input y contains NaN: in rows 1, 3 \(counted"):
+        GPRegressor().fit(np.eye(4), column)
+    whole = frame.iloc[[0, 2]]
+    assert np.all(np.isfinite(GPRegressor(optimizer=None).fit(whole, [0.0, 1.0]).predict(whole)))
+
+
+def test_nan_and_infinity_are_each_called_by_name():
+    table = np.arange(12.0).reshape(4, 3)
+    table[1, 0], table[2, 1], table[3, 2] = np.nan, np.inf, -np.inf
+    with pytest.raises(ValueError, match=r"X contains NaN: column 0 in row 1 \(counted"):
+        GPRegressor().fit(table, np.arange(4.0))
+    table[1, 0] = 0.0
+    with pytest.raises(
+        ValueError, match=r"X contains infinity: column 1 in row 2; column 2 in row 3 \(counted"
+    ):
+        GPRegressor().fit(table, np.arange(4.0))
+    y = [np.inf, np.nan, 0.0, 1.0]
+    with pytest.raises(ValueError, match=r"y contains NaN: in row 1 \(counted"):
+        GPRegressor().fit(np.eye(4), y)
+    with pytest.raises(ValueError, match=r"y contains infinity: in row 0 \(counted"):
+        GPRegressor().fit(np.eye(4), np.nan_to_num(y, posinf=np.inf))

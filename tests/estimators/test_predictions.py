@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy.stats import norm
@@ -82,3 +84,18 @@ def test_predicted_probabilities(normalize):
         np.testing.assert_allclose(model.predict_cdf(X_NEW, high), 0.9, rtol=1e-9)
     with pytest.raises(ValueError, match=r"y must have shape \(7, 2\), as the predictions"):
         model.predict_cdf(X_NEW, mean[:, 0])
+
+
+@pytest.mark.parametrize("normalize", [False, True])
+def test_a_covariance_of_observations_takes_no_more_memory_than_that_of_the_function(normalize):
+    model = fixed(normalize_y=normalize).fit(X, Y)
+    many = np.random.default_rng(0).normal(size=(600, 3))
+    peaks = []
+    for latent in (True, False):
+        tracemalloc.start()
+        _, cov = model.predict(many, return_cov=True, latent=latent)
+        peaks.append(tracemalloc.get_traced_memory()[1] / cov.nbytes)
+        tracemalloc.stop()
+    assert peaks[1] < peaks[0] + 0.1 and peaks[1] < 3.2
+    _, std = model.predict(many, return_std=True)
+    np.testing.assert_allclose(np.sqrt(np.diag(cov)), std, rtol=1e-10)

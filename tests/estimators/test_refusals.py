@@ -8,13 +8,14 @@ from sklearn.base import clone
 from sklearn.gaussian_process import kernels as sk
 from sklearn.model_selection import GridSearchCV
 
-from mercer import GPRegressor, load, means, save
+from mercer import GPClassifier, GPRegressor, load, means, save
 from mercer.errors import (
     JitterWarning,
     TooLargeError,
 )
+from mercer.estimators.preparation import prepare
 from mercer.kernels import RBF, Callable
-from mercer.likelihoods import Gaussian
+from mercer.likelihoods import Gaussian, Laplace, Poisson, StudentT
 
 from .data import X_NEW, X, Y, fixed
 
@@ -41,7 +42,7 @@ from .data import X_NEW, X, Y, fixed
         ({"random_state": "x"}, "random_state must be a whole number"),
         ({"kernel": "rbf"}, "kernel must be None"),
         ({"kernel": abs}, r"Callable\(f\)"),
-        ({"likelihood": "gaussian"}, "likelihood must be None or a Gaussian"),
+        ({"likelihood": "gaussian"}, "likelihood must be None or one of mercer.likelihoods"),
         ({"mean": "quadratic"}, "mean must be"),
         ({"kernel": RBF([1.0, 2.0])}, "2 values of length_scale, but the inputs have 3"),
         ({"kernel": RBF().on(5)}, "column 5"),
@@ -184,3 +185,40 @@ def test_targets_whose_variances_are_no_doubles(unit, normalize):
         GPRegressor(normalize_y=normalize).fit(X, unit * Y)
     with pytest.raises(ValueError, match="in other units"):
         GPRegressor().fit(X, np.full(len(X), unit))
+
+
+@pytest.mark.parametrize(
+    ("likelihood", "options", "matrices"),
+    [
+        (Poisson(), {}, 5.0),  # searched by "vi"
+        (Poisson(), {"optimizer": None}, 3.0),
+        (Poisson(), {"objective": "joint"}, 3.0),
+        (StudentT(), {}, 3.0),
+        (None, {"n_restarts": 3, "n_jobs": 2}, 6.0),
+    ],
+)
+def test_the_mode_asks_for_the_memory_of_its_judge(likelihood, options, matrices, monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        "mercer.estimators.rows.require_memory", lambda n, count, what: asked.append(count)
+    )
+    model = GPRegressor(RBF(), likelihood, inference="map", **options)
+    prepare(model, X, np.arange(40.0) % 3, None)
+    assert asked == [matrices]
+
+
+def test_weights_too_small_to_divide_by_are_none():
+    weights = np.ones(40)
+    weights[[3, 7]] = 1e-310, 1e-300
+    for model in (fixed(), fixed().set_params(likelihood=Laplace(0.3))):
+        light = model.fit(X, Y, sample_weight=weights).predict(X_NEW, return_std=True)
+        without = model.fit(X, Y, sample_weight=weights * (weights > 0.5))
+        np.testing.assert_array_equal(light, without.predict(X_NEW, return_std=True))
+    # the least that counts
+    weights[[3, 7]] = 1e-280, 1e-200
+    assert len(fixed().fit(X, Y, sample_weight=weights).X_train_) == 40
+    np.testing.assert_allclose(fixed().fit(X, Y, weights).predict(X_NEW), light[0], atol=0.1)
+    labels = GPClassifier(RBF(), optimizer=None).fit(X, Y > 0, sample_weight=weights - weights[3])
+    assert len(labels.X_train_) == 39
+    with pytest.raises(ValueError, match=r"at most 1e-310.*1 for an ordinary row"):
+        fixed().fit(X, Y, sample_weight=np.full(40, 1e-310))

@@ -22,6 +22,7 @@ class Quadratic:
         self.centre, self.M = np.asarray(centre), np.asarray(M)
         self.theta = np.zeros(len(centre))
         self.bounds = np.tile([-10.0, 10.0], (len(centre), 1))
+        self.directions = np.eye(len(centre))
         self.parameter_names = [f"length_scale[{i}]" for i in range(len(centre))]
         self.calls = 0
         self.jitter, self.failed = 0.0, False
@@ -200,6 +201,36 @@ def test_reports_of_every_evaluation(n_jobs):
         counts, values, best = map(list, zip(*told, strict=True))
         assert counts == list(range(1, len(told) + 1))
         assert best == np.maximum.accumulate(values).tolist()
+
+
+def test_a_start_that_goes_on_with_more_jitter_is_reported_as_one():
+    class Rough(Quadratic):
+        """Has points without a value until jitter was taken twice."""
+
+        taken = 0
+
+        def take_jitter(self):
+            self.taken += 1
+            self.failed = self.taken < 2
+            self.jitter = 10.0 ** (self.taken - 12)
+            return True
+
+    def two_points(function, start, bounds):
+        function(start)
+        return start + 0.5, function(start + 0.5)[0]
+
+    seen = []
+    objective = Rough([8.0], np.eye(1))
+    objective.failed = True
+    optimum = maximise(objective, optimizer=two_points, report=lambda *told: seen.append(told))
+    assert objective.taken == 2
+    starts, counts, values, bests = zip(*seen, strict=True)
+    assert starts == (1,) * 9
+    assert counts == tuple(range(1, 10))  # three a search: two points and the end
+    assert bests == tuple(np.maximum.accumulate(values))
+    assert optimum.values == list(values)
+    assert optimum.theta == pytest.approx([1.5]) and optimum.jitter == 1e-10
+    assert objective.jitter == 0.0  # as it was, for the next start
 
 
 def test_a_report_can_end_the_search():

@@ -56,6 +56,17 @@ def test_dependent_regressors_are_estimated_but_not_integrated():
         solve(problem(H, True))
 
 
+def test_regressors_that_depend_on_others_but_for_rounding():
+    """The coefficients stay of the size of the targets."""
+    X, Y, noise = make(n=12)
+    H = np.hstack([np.ones((12, 1)), X, 3.0 * X[:, :1] + X[:, 1:2] / 3.0])
+    kernel = 1.7 * RBF([0.8, 1.5])
+    found = solve(ExactProblem(kernel, X, Y, noise, H))
+    wanted = solve(ExactProblem(kernel, X, Y, noise, H[:, :-1]))
+    assert np.max(np.abs(found.beta)) < 1e3
+    np.testing.assert_allclose(found.alpha, wanted.alpha, rtol=1e-6, atol=1e-8)
+
+
 @pytest.mark.parametrize("outputs", [1, 2])
 @pytest.mark.parametrize("regressors", [None, "estimate", "integrate"])
 def test_adjoints_of_the_evidence(outputs, regressors):

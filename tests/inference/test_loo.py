@@ -93,3 +93,33 @@ def test_some_rows_from_their_part_of_the_diagonal(integrate):
     some = left_out(p, solution, plain[rows], weights, rows)
     for a, b in zip(some, whole, strict=True):
         np.testing.assert_allclose(a, b[rows], rtol=1e-10)
+
+
+@pytest.mark.parametrize("weight", [1e-4, 1e-9, 1e-18, 1e-100])
+@pytest.mark.parametrize("regressors", [None, "estimate", "integrate"])
+def test_a_row_of_little_weight_is_predicted_as_if_it_were_not_there(regressors, weight):
+    """Its noise, divided by the weight, is far larger than what the others say of it."""
+    X, Y, _ = make(n=12)
+    integrate = regressors == "integrate"
+    H = None if regressors is None else np.hstack([np.ones((12, 1)), X])
+    kernel, noise = 1.7 * RBF([0.8, 1.5]), np.full(12, 0.3)
+    weights = np.ones(12)
+    weights[3] = weight
+    problem = ExactProblem(kernel, X, Y, noise / weights, H, integrate)
+    _, value, adjoints = loo(problem, weights)
+    _, left = leave_one_out(problem, weights)
+    others = np.arange(12) != 3
+    mean = means.Zero()
+    if regressors is not None:
+        mean = means.Linear(estimate="integrate" if integrate else "ml")
+    fitted, _ = posterior(
+        ExactProblem(
+            kernel, X[others], Y[others], noise[others], None if H is None else H[others], integrate
+        ),
+        mean,
+        np.ones(Y.shape[1]),
+    )
+    np.testing.assert_allclose(left.variance[3], fitted.var(X[3:4])[0, 0] + 0.3, rtol=1e-11)
+    np.testing.assert_allclose(Y[3] - left.residual[3], fitted.mean(X[3:4])[0], rtol=1e-9)
+    assert np.isfinite(value)
+    assert np.all(np.isfinite(np.tril(adjoints.K))) and np.all(np.isfinite(adjoints.noise))

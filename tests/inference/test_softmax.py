@@ -18,6 +18,7 @@ from mercer.inference._coupled import CoupledSites
 from mercer.inference._problem import LatentProblem
 from mercer.inference.softmax import SoftmaxProblem
 from mercer.kernels import RBF, Precomputed
+from mercer.likelihoods import Logistic
 from mercer.posterior import Dense, InverseTriangular
 from mercer.posterior.factors import FactorSet, RowBlock
 
@@ -350,3 +351,16 @@ def test_a_problem_is_only_read():
     first, second = softmax.evidence(p), softmax.evidence(p)
     assert first[0].log_evidence == second[0].log_evidence
     np.testing.assert_array_equal(np.tril(first[1].K), np.tril(second[1].K))
+
+
+@pytest.mark.parametrize("amplitude", [1e6, 3.2e7, 1e8])
+def test_a_preconditioner_lost_to_rounding_is_no_end(amplitude):
+    """Two classes are the logistic with twice the kernel, also where single precision fails."""
+    X = np.sort(np.random.default_rng(2).uniform(-3, 3, (30, 1)), axis=0)
+    y = np.where(X[:, 0] > 0, 1.0, -1.0)
+    Y = np.column_stack([y < 0, y > 0]).astype(float)
+    kernel = amplitude * RBF(1.0)
+    solution = softmax.solve(softmax.SoftmaxProblem(kernel, X, Y, np.zeros((30, 2))))
+    problem = LatentProblem(2.0 * kernel, X, y, Logistic(), np.zeros(30))
+    assert solution.status == "converged"
+    assert solution.log_evidence == pytest.approx(laplace.solve(problem).log_evidence, abs=1e-5)

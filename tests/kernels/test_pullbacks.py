@@ -17,8 +17,8 @@ from mercer.kernels import (
 from mercer.params import Parameter
 
 from .cases import CASES, Case, inputs, nodes, shared_letters
+from .marks import every
 
-every = pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 STEP = 1e-5
 
 

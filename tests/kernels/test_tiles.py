@@ -20,9 +20,8 @@ from mercer.kernels import (
 )
 from mercer.kernels.tiles import scratch
 
-from .cases import CASES, inputs
-
-every = pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+from .cases import inputs
+from .marks import every
 
 
 def everything(k, X, Z, G, S, inputs):

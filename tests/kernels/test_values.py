@@ -12,8 +12,7 @@ from mercer.kernels import Kernel
 
 from . import reference as ref
 from .cases import CASES, inputs, nodes
-
-every = pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+from .marks import every
 
 
 def close(actual, expected, rtol):

@@ -17,6 +17,7 @@ from mercer.likelihoods import (
     MixtureNoise,
     Poisson,
     Probit,
+    SoftLabels,
     StudentT,
 )
 
@@ -105,6 +106,16 @@ def step():
     return Case(Probit(0.0), log_p, lambda y: [(0.0, 1e-3)], (-1.0, 1.0))
 
 
+def soft(labels, kind):
+    def log_p(y, f):
+        yes, no = labels.log_p(1.0, f), labels.log_p(-1.0, f)
+        if kind == "cross_entropy":
+            return y * yes + (1 - y) * no
+        return np.log(y * np.exp(yes) + (1 - y) * np.exp(no))
+
+    return Case(SoftLabels(labels.likelihood, kind), log_p, labels.places, (0.02, 0.7))
+
+
 def poisson():
     return Case(
         Poisson(),
@@ -159,6 +170,10 @@ CASES = [
     probit(1.0),
     probit(5.0),
     step(),
+    soft(logistic(), "cross_entropy"),
+    soft(logistic(), "mixture"),
+    soft(probit(0.5), "cross_entropy"),
+    soft(probit(0.5), "mixture"),
     poisson(),
     mixture([0.9, 0.1], [0.0, 0.0], [0.1, 2.0]),
     mixture([0.3, 0.2, 0.5], [-2.0, 3.0, 0.1], [0.3, 0.5, 1.0]),

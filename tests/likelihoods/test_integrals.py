@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.likelihoods import Likelihood, Logistic, MixtureNoise, Probit
+from mercer.likelihoods import Likelihood, Logistic, MixtureNoise, Poisson, Probit, StudentT
 from mercer.params import Parameter
 
 from . import oracle
@@ -46,7 +46,14 @@ def test_smoothed(case):
 
 @pytest.mark.parametrize(
     "case",
-    [laplace(1e-3), insensitive(1e-3, 1e-4), insensitive(50.0, 1e-2), huber(1e-2, 0.5)],
+    [
+        laplace(1e-3),
+        insensitive(1e-3, 1e-4),
+        insensitive(50.0, 1e-2),
+        huber(1e-2, 0.5),
+        huber(1.0, 0.01),
+        huber(0.05, 20.0),
+    ],
     ids=str,
 )
 def test_smoothed_by_narrow_noise(case):
@@ -71,7 +78,7 @@ def test_closed_forms_are_what_quadrature_gives(case):
         agree(a * unit, b * unit, 1e-9)
 
 
-@pytest.mark.parametrize("case", [laplace(0.7), insensitive(0.4, 0.2)], ids=str)
+@pytest.mark.parametrize("case", [laplace(0.7), insensitive(0.4, 0.2), huber(0.4, 1.2)], ids=str)
 def test_smoothed_is_even_in_the_residual(case):
     y, v = np.array([0.3, 2.0, 40.0]), np.array([0.2, 5.0, 1.0])
     up, down = case.likelihood.smoothed(y, 0.0, v), case.likelihood.smoothed(-y, 0.0, v)
@@ -121,6 +128,20 @@ def test_equal_steps_are_as_good_as_adapted_ones(likelihood):
     one = likelihood.expected(1.0, mean[0, 0], var[0, 0])
     for a, b in zip(many, one, strict=True):
         np.testing.assert_allclose(a, np.repeat(b, 300), rtol=1e-12)
+
+
+@pytest.mark.parametrize("df", [0.5, 1.0, 4.0, 30.0, 1000.0])
+def test_equal_steps_over_heavy_tails(df):
+    # From far narrower than the noise to where quadrature takes over, y near and far.
+    likelihood = StudentT(df, 0.3)
+    y, mean, sd = np.meshgrid(
+        [0.0, 0.4, 2.0, 9.0, 1e4], [-0.1], 0.3 * 2.0 ** np.arange(-12, 6, 0.7)
+    )
+    got = likelihood.smoothed(y, mean, sd**2)
+    want = Likelihood.smoothed(likelihood, y, mean, sd**2)
+    for a, b, unit in zip(got, want, (1.0, sd, sd**2), strict=True):
+        assert a.shape == y.shape
+        agree(a * unit, b * unit, 1e-10)
 
 
 # ---------------------------------------------------------------------------------------- expected
@@ -313,3 +334,15 @@ def test_arguments_broadcast():
         assert all(v.shape == (4, 3) for v in values)
     with pytest.raises(ValueError, match="var must be finite and not negative"):
         likelihood.pull_expected(0.4, 0.0, -1.0, 1.0)
+
+
+@pytest.mark.parametrize("level", [1e-6, 0.025, 0.5, 0.975, 1.0 - 1e-6])
+def test_quantiles_of_counts_are_the_least_that_suffice(level):
+    noise = Poisson()
+    mean, var = (a.ravel() for a in np.meshgrid([-5.0, 0.0, 2.0, 9.0], [0.0, 0.01, 1.0, 9.0]))
+    found = noise.quantile(mean, var, level)
+    assert np.all(found == np.floor(found)) and np.all(found >= 0)
+    slack = 1e-10 * min(level, 1.0 - level)
+    assert np.all(noise.predictive_cdf(found, mean, var) >= level - slack)
+    below = found > 0
+    assert np.all(noise.predictive_cdf(found - 1.0, mean, var)[below] < level - slack)

@@ -72,6 +72,15 @@ def test_no_covariance(Q):
         cholesky(np.array(Q, order="F"))
 
 
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_what_is_no_number_is_not_factorised(bad):
+    """LAPACK itself says that all went well."""
+    Q = np.array(with_least_eigenvalue(0.5), order="F")
+    Q[4, 1] = Q[1, 4] = bad
+    with pytest.raises(NotPositiveDefiniteError, match="not positive definite"):
+        cholesky(Q)
+
+
 def test_the_order_of_the_memory_is_insisted_on():
     with pytest.raises(ValueError, match="Fortran"):
         cholesky(np.ascontiguousarray(with_least_eigenvalue(0.1)))

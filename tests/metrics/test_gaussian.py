@@ -153,7 +153,7 @@ def test_bad_arrays(metric, arrays, text):
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"sample_weight": [1.0]}, r"sample_weight must have shape \(2,\), got \(1,\)"),
+        ({"sample_weight": [1.0]}, r"sample_weight must have shape \(2,\), got shape \(1,\)"),
         ({"sample_weight": [1.0, -1.0]}, "not negative"),
         ({"sample_weight": [0.0, 0.0]}, "at least one non-zero"),
         ({"sample_weight": [1.0, np.nan]}, "finite"),

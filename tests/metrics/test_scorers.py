@@ -7,17 +7,17 @@ import pickle
 import numpy as np
 import pytest
 from scipy.integrate import quad
-from scipy.stats import norm, t
+from scipy.stats import norm, poisson, t
 from sklearn import gaussian_process as sk
 from sklearn.base import BaseEstimator, RegressorMixin, clone
-from sklearn.linear_model import BayesianRidge, LinearRegression
+from sklearn.linear_model import BayesianRidge, LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import mercer
-from mercer import GPRegressor, compat, metrics
+from mercer import GPClassifier, GPRegressor, compat, metrics
 from mercer.kernels import RBF, Matern
 from mercer.likelihoods import Gaussian
 from mercer.metrics import get_scorer, get_scorer_names
@@ -190,6 +190,37 @@ class Skewed(Gaussian):
         return np.where(self._far(mean), there, super().quantile(mean, var, level))
 
 
+class Counts(Heavy):
+    """Predicts Poisson's distribution."""
+
+    def at(self, X):
+        return poisson(np.exp(0.5 + X[:, 0]))
+
+    def predict_cdf(self, X, y):
+        return self.at(X).cdf(y)
+
+
+class CountsByIntervals(Counts):
+    predict_cdf = property()
+
+
+def test_coverage_and_calibration_of_counts_mean_the_same_intervals():
+    rng = np.random.default_rng(2)
+    rows = rng.normal(size=(400, 1))
+    model = Counts().fit(rows, np.ones(400))
+    y = model.at(rows).rvs(random_state=rng).astype(float)
+    distances = []
+    for level in np.arange(1, 20) / 20:
+        low, high = model.predict_interval(rows, level)
+        want = np.mean((low <= y) & (y <= high))
+        assert get_scorer(f"coverage_{round(100 * level)}")(model, rows, y) == pytest.approx(want)
+        distances.append(abs(want - level))
+    assert metrics.neg_calibration_error(model, rows, y) == pytest.approx(-np.mean(distances))
+    # and so of a model that has no distribution function to ask
+    bare = CountsByIntervals().fit(rows, np.ones(400))
+    assert metrics.neg_calibration_error(bare, rows, y) == pytest.approx(-np.mean(distances))
+
+
 def test_every_row_has_its_own_distribution():
     rows = np.linspace(0.0, 6.0, 30)[:, None]
     model = GPRegressor(RBF(2.0), Gaussian(0.04), mean="zero", optimizer=None)
@@ -287,3 +318,39 @@ def test_scorers_are_values():
 def test_unknown_names(name):
     with pytest.raises(ValueError, match=r"there is no scorer .*; the scorers are neg_log_pred"):
         get_scorer(name)
+
+
+LABELS = np.where(Y > 0, "up", "down")
+
+
+def classifier():
+    return GPClassifier(4.0 * RBF(1.5), optimizer=None)
+
+
+@pytest.mark.parametrize("labels", [LABELS, (Y > 0).astype(int)], ids=["text", "codes"])
+def test_labels_of_any_type(labels):
+    model = classifier().fit(X, labels)
+    wanted = np.log(model.predict_proba(X)[np.arange(60), (Y > 0).astype(int)])
+    score = metrics.neg_log_predictive_density
+    assert score(model, X, labels) == pytest.approx(wanted.mean(), rel=1e-12)
+    weights = np.arange(60) % 4
+    assert score(model, X, labels, sample_weight=weights) == pytest.approx(
+        np.average(wanted, weights=weights), rel=1e-12
+    )
+    pipe = make_pipeline(StandardScaler(), classifier())
+    search = GridSearchCV(pipe, {"gpclassifier__max_iter": [1, 2]}, scoring=score, cv=3)
+    assert np.all(np.isfinite(search.fit(X, labels).cv_results_["mean_test_score"]))
+
+
+@pytest.mark.parametrize("name", get_scorer_names()[1:])
+@pytest.mark.parametrize("labels", [LABELS, (Y > 0).astype(int)], ids=["text", "codes"])
+def test_metrics_of_numbers_refuse_classifiers(name, labels):
+    model = classifier().fit(X, labels)
+    with pytest.raises(ValueError, match=r"GPClassifier is a classifier, .* is for regressors"):
+        get_scorer(name)(model, X, labels)
+
+
+def test_classifiers_without_densities():
+    model = LogisticRegression().fit(X, LABELS)
+    with pytest.raises(ValueError, match=r"no log_predictive_density.*'neg_log_loss'"):
+        metrics.neg_log_predictive_density(model, X, LABELS)

@@ -77,6 +77,7 @@ def test_the_histogram_counts(two, ax):
     (span,) = [patch for patch in ax.patches if patch.get_label() == "chance (95%)"]
     low, high = binom.ppf([0.025, 0.975], 60, 1 / 6) / 10
     assert (span.get_y(), span.get_y() + span.get_height()) == pytest.approx((low, high))
+    assert span.get_zorder() < min(bar.get_zorder() for bar in bars)
 
 
 def test_a_likelihood_that_is_not_normal_is_asked(two, ax):
@@ -143,6 +144,7 @@ def test_residuals(two, ax):
     assert far[3]
     low, high = ax.get_ylim()
     assert low < z.min() < z.max() < high
+    assert ax.get_ylabel() == "(observed - mean) / standard deviation"
 
 
 def test_residuals_left_out(frame, ax):

@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 from mercer import GPRegressor
 from mercer.kernels import RBF, Callable
+from mercer.likelihoods import Huber, Laplace
 from mercer.plotting import plot_fit
 
 from . import look
@@ -183,18 +184,38 @@ def test_outputs(outputs, ax):
     assert len(X) == len(look.points(ax, "data"))
 
 
-def test_a_pruned_model_has_its_range_but_not_its_data(one, ax):
+def test_a_pruned_model_has_its_data_still(one, ax):
     import copy
 
     model, X, y = one
     small = copy.copy(model)
     small.posterior_, _ = model.posterior_.prune(5)
     plot_fit(small, ax=ax)
+    np.testing.assert_allclose(look.points(ax, "data"), np.column_stack([X, y]))
+
+
+def test_basis_points_alone_are_a_range_without_data(one, ax):
+    import copy
+
+    model, X, y = one
+    other = copy.copy(model)
+    del other.X_train_
+    plot_fit(other, ax=ax)
     assert "data" not in look.labels(ax)
-    assert len(look.line(ax, "rows")[0]) == 5
+    np.testing.assert_array_equal(look.line(ax, "rows")[0], X[:, 0])
     ax.clear()
-    plot_fit(small, X, y, ax=ax)
+    plot_fit(other, X, y, ax=ax)
     assert len(look.points(ax, "data")) == len(y)
+
+
+@pytest.mark.parametrize("noise", [Laplace(0.2), Huber(0.1)], ids=str)
+def test_the_data_of_a_mode_are_its_own(noise, one, ax):
+    _, X, y = one
+    model = GPRegressor(RBF(), noise, inference="map", optimizer=None).fit(X, y)
+    # as many points as rows, or fewer, and in another order
+    assert not np.array_equal(model.posterior_.basis.points, X)
+    plot_fit(model, ax=ax)
+    np.testing.assert_allclose(look.points(ax, "data"), np.column_stack([X, y]))
 
 
 def test_other_peoples_models(one, ax):

@@ -114,6 +114,13 @@ def test_memory_does_not_grow_with_the_rows(naive):
     assert peak < 64 * 2**20
 
 
+def test_blocks_are_narrow_where_factors_are_wide():
+    """A has far more rows than there are basis functions: its image is the largest array."""
+    A = Dense(np.ones((5000, 2)))
+    p = Posterior(Basis(RBF(1.0), np.zeros((2, 1))), np.ones((2, 1)), A)
+    assert max(b.stop - b.start for b in p._blocks(10**6, 8 * 10**6)) <= 200
+
+
 def test_variance_of_a_triangular_factor_is_solved_in_place(naive):
     p = naive.Exact(1).posterior
     Phi = p.basis.phi(np.zeros((3, 2)))

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import decimal
 import itertools
 import warnings
-from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -14,21 +12,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer.kernels import RBF, Constant
-from mercer.posterior import (
-    Basis,
-    Dense,
-    InverseTriangular,
-    Posterior,
-    pruning,
-    pruning_greedy,
-)
+from mercer.posterior import Basis, Dense, InverseTriangular, Posterior, pruning, pruning_greedy
 from mercer.posterior.pruning_moments import steady_root
 
-
-def where(pruned, case):
-    """Which of the case's points were kept."""
-    rows = [np.flatnonzero((case.X == b).all(axis=1)) for b in pruned.basis.points]
-    return sorted(int(r[0]) for r in rows)
+from .kept_points import where
 
 
 def moments(p, X, naive):
@@ -245,113 +232,6 @@ def test_nearly_singular_gram_matrix(noise, naive):
 
 # --- nearly noise-free posteriors, in decimals -------------------------------------------------
 
-DIGITS = 70
-
-
-def decimals(array):
-    return np.vectorize(Decimal, otypes=[object])(np.asarray(array, dtype=float))
-
-
-def exact_root(S):
-    """The lower Cholesky factor, in decimals."""
-    L = S * 0
-    for j in range(len(S)):
-        for i in range(j, len(S)):
-            rest = S[i, j] - L[i, :j] @ L[j, :j] if j else S[i, j]
-            L[i, j] = rest.sqrt() if i == j else rest / L[j, j]
-    return L
-
-
-def exact_solve(L, B):
-    out = B.copy()
-    for i in range(len(L)):
-        if i:
-            out[i] -= L[i, :i] @ out[:i]
-        out[i] /= L[i, i]
-    return out
-
-
-class Misfit:
-    """12 points or so, next to no noise, and targets that do not suit the kernel."""
-
-    def __init__(self, length, m, noise, seed, size=1.0):
-        self.X = np.linspace(0, 5, m)[:, None]
-        self.length = length
-        Q = RBF(length)(self.X) + noise * np.eye(m)
-        y = size * np.random.default_rng(seed).standard_normal((m, 1))
-        A = InverseTriangular(np.linalg.cholesky(Q))
-        self.posterior = Posterior(Basis(RBF(length), self.X), np.linalg.solve(Q, y), A)
-        with decimal.localcontext() as context:
-            context.prec = DIGITS
-            X = decimals(self.X[:, 0])
-            factor = decimals(np.tril(A.L))
-            exponent = -((X[:, None] - X) ** 2) / Decimal(2 * length**2)
-            self.K = np.vectorize(lambda e: e.exp(), otypes=[object])(exponent)
-            image = exact_solve(factor, self.K)
-            self.S = self.K - image.T @ image
-            self.mean = self.K @ decimals(self.posterior.alpha[:, 0])
-
-    def divergence(self, R):
-        """D(R), to some 40 digits."""
-        R = list(R)
-        with decimal.localcontext() as context:
-            context.prec = DIGITS
-            L, S = exact_root(self.K[np.ix_(R, R)]), exact_root(self.S[np.ix_(R, R)])
-            u = exact_solve(L, self.mean[R])
-            V = exact_solve(L, S)
-            ratio = sum((S[i, i] / L[i, i]).ln() for i in range(len(R)))
-            return (np.sum(V * V) - len(R) + u @ u) / 2 - ratio
-
-    def least_variance(self, R):
-        """The least prior variance among the other points, each given R and the others before."""
-        order = [*R, *(i for i in range(len(self.X)) if i not in R)]
-        with decimal.localcontext() as context:
-            context.prec = DIGITS
-            root = exact_root(self.K[np.ix_(order, order)])
-        return float(min(root[i, i] for i in range(len(R), len(order)))) ** 2
-
-    def loss(self, R):
-        return float(self.divergence(range(len(self.X))) - self.divergence(R))
-
-    def greedy(self, n):
-        R = list(range(len(self.X)))
-        while len(R) > n:
-            rests = [R[:i] + R[i + 1 :] for i in range(len(R))]
-            R = max(rests, key=self.divergence)
-        return R
-
-
-@pytest.mark.parametrize("seed", [0, 1])
-@pytest.mark.parametrize(
-    ("length", "m", "noise"), [(4, 9, 1e-8), (3, 10, 1e-8), (3, 9, 1e-6), (1, 15, 1e-4)]
-)
-def test_nearly_redundant_points_are_weighed_like_others(length, m, noise, seed):
-    # Conditional variances fall to 1e-12 of the prior's, but the targets make them count. They are
-    # known to the rounding of the Gram matrix's entries, and so is the loss, however small.
-    case = Misfit(length, m, noise, seed, size=0.01)
-    for n in (m - 1, m - 2, m - 3, m // 2):
-        pruned, found = case.posterior.prune(n)
-        kept = where(pruned, case)
-        assert kept == case.greedy(n)
-        accuracy = 20 * np.finfo(float).eps / case.least_variance(kept)
-        assert_allclose(found, case.loss(kept), rtol=accuracy)
-
-
-@pytest.mark.parametrize("seed", [0, 1])
-@pytest.mark.parametrize(("length", "m"), [(4, 12), (3, 20)])
-def test_points_go_by_their_loss_down_to_the_numerical_rank(length, m, seed):
-    case = Misfit(length, m, 1e-8, seed)
-    total = float(case.divergence(range(m)))
-    rank = int(np.linalg.matrix_rank(RBF(length)(case.X)))
-    for n in (m - 1, rank):
-        pruned, found = case.posterior.prune(n)
-        assert min(n, rank) <= pruned.n_basis <= n
-        loss = case.loss(where(pruned, case))
-        # Rounding of the Gram matrix leaves divergences with six digits or so, and of what such
-        # points cost the size at best: the bound that `prune` documents.
-        assert loss < 1e-5 * total
-        assert abs(found - loss) < 1e-5 * total
-
 
 def test_redundant_points_that_cost_nothing_go_first(naive, monkeypatch):
     # With noise they do not count, and the greedy search begins without them.
@@ -485,94 +365,3 @@ def test_numpy_integers_are_integers(naive):
 
 
 # --- degenerate posteriors --------------------------------------------------------------------
-
-
-def linear_loss(case, R, noise, naive):
-    """The loss from its definition: least squares, two Gaussians, the textbook divergence."""
-    Phi = case.phi(case.X)
-    m = len(case.X)
-    kept = [*R, *range(m, Phi.shape[1])]
-    T = np.linalg.lstsq(Phi[:, kept], Phi, rcond=None)[0]
-    S, S1 = case.M.T @ case.M, (T @ case.M.T) @ (T @ case.M.T).T
-    total = 0.0
-    for p, s in enumerate(case.scale):
-        total += naive.divergence(
-            s * Phi @ case.alpha[:, p],
-            s**2 * Phi @ S @ Phi.T + noise * np.eye(m),
-            s * Phi[:, kept] @ T @ case.alpha[:, p],
-            s**2 * Phi[:, kept] @ S1 @ Phi[:, kept].T + noise * np.eye(m),
-        )
-    return total
-
-
-@pytest.mark.parametrize("seed", [0, 1, 2])
-@pytest.mark.parametrize("linear", [False, True])
-def test_degenerate(seed, linear, naive):
-    case = naive.Degenerate(seed, m=7, linear=linear, scale=[0.5, 2.0])
-    noise = 0.3
-    R = list(range(7))
-    for n in range(6, 0, -1):
-        pruned, loss = case.posterior.prune(n, noise=noise)
-        candidates = [R[:i] + R[i + 1 :] for i in range(len(R))]
-        losses = [linear_loss(case, S, noise, naive) for S in candidates]
-        R = where(pruned, case)
-        # With a line beside seven sections the first two removals change nothing at the points.
-        assert R in candidates
-        assert_allclose(losses[candidates.index(R)], min(losses), rtol=1e-6, atol=1e-9)
-        assert_allclose(loss, min(losses), rtol=1e-6, atol=1e-9)
-        assert pruned.weight == 0 and pruned.n_features == case.posterior.n_features
-        total = sum(
-            naive.divergence(
-                case.posterior.mean(case.X)[:, p],
-                case.posterior.cov(case.X)[:, :, p] + noise * np.eye(7),
-                pruned.mean(case.X)[:, p],
-                pruned.cov(case.X)[:, :, p] + noise * np.eye(7),
-            )
-            for p in range(2)
-        )
-        assert_allclose(total, loss, rtol=1e-6, atol=1e-9)
-
-
-def test_degenerate_coupled_outputs(naive):
-    rng = np.random.default_rng(0)
-    X = np.array([[-2.0], [-0.9], [0.1], [1.2], [2.4]])
-    B = [Dense(rng.standard_normal((4, 5))) for _ in range(2)]
-    p = Posterior(
-        Basis(RBF(naive.LENGTH), X), rng.standard_normal((5, 2)), B=B, weight=0, scale=[1.0, 3.0]
-    )
-
-    def observed(q):
-        S = q.cov(X).reshape(10, 10) + 0.2 * np.eye(10)
-        return q.mean(X).ravel(), S
-
-    losses = []
-    for n in (4, 3, 2, 1):
-        pruned, loss = p.prune(n, noise=0.2)
-        assert pruned.is_coupled
-        assert_allclose(naive.divergence(*observed(p), *observed(pruned)), loss, rtol=1e-7)
-        losses.append(loss)
-    assert np.all(np.diff(losses) > 0)
-
-
-def test_degenerate_losses_are_additive_on_the_same_points(naive):
-    # The first projection leaves less than the basis points of the original to measure at, so
-    # only monotonicity and the identity are promised between calls.
-    case = naive.Degenerate(3, m=6)
-    losses = [case.posterior.prune(n, noise=0.5)[1] for n in range(1, 7)]
-    assert np.all(np.diff(losses) < 0) and losses[-1] == 0.0
-
-
-def test_degenerate_duplicates_and_no_covariance(naive):
-    X = np.repeat(np.array([[0.0], [1.0], [2.5]]), 2, axis=0)
-    p = Posterior(Basis(RBF(1.0), X), np.arange(6.0)[:, None], weight=0)
-    pruned, loss = p.prune(3, noise=0.1)
-    assert pruned.n_basis == 3 and loss < 1e-12
-    assert_allclose(pruned.mean(X + 0.3), p.mean(X + 0.3), rtol=1e-10)
-    assert pruned.B is None
-    assert np.all(pruned.var(X) == 0)
-
-
-@pytest.mark.parametrize("noise", [None, 0.0, -1.0, np.nan, np.inf])
-def test_degenerate_needs_noise(noise, naive):
-    with pytest.raises(ValueError, match="noise"):
-        naive.Degenerate(0).posterior.prune(2, noise=noise)

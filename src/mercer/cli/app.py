@@ -47,6 +47,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+_TABLES = ".csv, .tsv, .txt, .parquet or .pq"
 Force = Annotated[bool, typer.Option("--force", help="Replace the output if it exists.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 
@@ -103,7 +104,7 @@ def _mercer(
 def fit(
     data: Annotated[
         str,
-        typer.Argument(metavar="DATA", help="The table: .csv, .tsv or .parquet; - is CSV input."),
+        typer.Argument(metavar="DATA", help=f"The table: {_TABLES}; - is CSV input."),
     ],
     target: Annotated[
         list[str],
@@ -191,10 +192,10 @@ def predict(
     ],
     data: Annotated[
         str,
-        typer.Argument(metavar="DATA", help="The rows: .csv, .tsv or .parquet; - is CSV input."),
+        typer.Argument(metavar="DATA", help=f"The rows: {_TABLES}; - is CSV input."),
     ],
     output: Annotated[
-        str, typer.Option("--output", "-o", help=".csv, .tsv or .parquet; - is CSV output.")
+        str, typer.Option("--output", "-o", help=f"{_TABLES}; - is CSV output.")
     ] = "-",
     coverage: Annotated[
         float, typer.Option(callback=_checked_coverage, help="What the interval is to hold.")

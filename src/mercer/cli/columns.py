@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from mercer.cli.errors import InputError, listed, problems_text
 from mercer.cli.tables import Table
 from mercer.registry import storable
 
-__all__ = ["Encoded", "TableColumn", "encode", "learn_column", "learn_columns", "read_numbers"]
+__all__ = ["NamedColumns", "TableColumn", "encode", "learn_columns", "read_numbers"]
 
 Floats = NDArray[np.float64]
 
@@ -37,7 +37,8 @@ _WANTED = {
 }
 # 01234 is a code: reading it as a number would make it another one's neighbour.
 _CODE = re.compile(r"0\d+", re.ASCII)
-_WITHOUT_ZEROS = "written without the zeros they are numbers"
+# Dates as people write them. Which of 3/4/2024 is the month nobody can tell.
+_OTHER_DATE = re.compile(r"(\d{4}([./])\d\d?\2\d\d?|\d\d?([./-])\d\d?\3\d{4})\b.*", re.ASCII)
 # More different texts than this, in more than half of the rows, name the rows and group none.
 _FEW = 20
 
@@ -75,7 +76,8 @@ class TableColumn:
     def describe(self) -> str:
         """Return in a few words what it is made into."""
         if self.kind == "category":
-            return f"{len(self.levels)} categories ({listed(self.levels)})"
+            shown = [repr(level) if "," in level else level for level in self.levels]
+            return f"{len(self.levels)} categories ({listed(shown)})"
         return {
             "number": "numbers",
             "bool": "true is 1, false 0",
@@ -106,8 +108,8 @@ class TableColumn:
         )
 
 
-class Encoded:
-    """A matrix whose columns have names: as much of a frame as an estimator's `fit` looks at."""
+class NamedColumns:
+    """A matrix whose columns have names: as much of a frame as `fit` wants for its warnings."""
 
     def __init__(self, values: Floats, columns: Sequence[str]) -> None:
         self.values, self.columns, self.shape = values, list(columns), values.shape
@@ -158,57 +160,69 @@ def learn_columns(
     Notes are of what is not as it seems.
     """
 
-    def learn(name: str) -> Callable[[Table], TableColumn]:
-        return lambda t: learn_column(t, name, name in categorical)
+    def learn(name: str) -> Callable[[Table], tuple[TableColumn, _Odd | None]]:
+        return lambda t: _learn(t, name, name in categorical)
 
-    found: list[TableColumn] = _each(table, [learn(name) for name in names])
-    constant = {c.name for c in found if np.all(table[c.name] == table[c.name][0])}
-    kept = [c for c in found if c.name not in constant]
+    found: list[tuple[TableColumn, _Odd | None]] = _each(table, [learn(name) for name in names])
+    constant = {c.name for c, _ in found if np.all(table[c.name] == table[c.name][0])}
     notes = [
-        f"column {c.name!r} has values such as {code!r}, with zeros in front, and was taken for "
-        f"categories; {_WITHOUT_ZEROS}"
-        for c in kept
-        if c.name not in categorical and (code := _first_code(table[c.name]))
+        f"column {c.name!r} has values such as {odd.shown} and was taken for categories; "
+        f"{odd.advice}"
+        for c, odd in found
+        if odd is not None and c.name not in constant
     ]
-    return kept, sorted(constant), notes
+    return [c for c, _ in found if c.name not in constant], sorted(constant), notes
 
 
-def _first_code(values: NDArray[Any]) -> str | None:
-    """Return the first value that has zeros in front, of a column that would else be numbers."""
+class _Odd(NamedTuple):
+    """A value that makes categories of what was perhaps meant otherwise."""
+
+    shown: str
+    advice: str
+
+
+def _odd_value(values: NDArray[Any]) -> _Odd | None:
+    """Return a value with zeros in front, of a column of numbers, or a date that is not ISO's."""
     if values.dtype != object:
         return None
-    codes = (text for text in values if _CODE.fullmatch(text))
-    code = next(codes, None)
-    return code if code is not None and np.isnan(cells.numbers(values)).mean() < 0.5 else None
+    code = next((text for text in values if _CODE.fullmatch(text)), None)
+    if code is not None and np.isnan(cells.numbers(values)).mean() < 0.5:
+        advice = "written without the zeros they are numbers"
+        return _Odd(f"{code!r}, with zeros in front,", advice)
+    dates = [text for text in values if _OTHER_DATE.fullmatch(text)]
+    if len(dates) > 0.5 * len(values):
+        return _Odd(repr(dates[0]), "written as 2024-12-31 they are dates")
+    return None
 
 
-def learn_column(table: Table, name: str, categorical: bool = False) -> TableColumn:
-    """Find out what a column holds."""
+def _learn(table: Table, name: str, categorical: bool) -> tuple[TableColumn, _Odd | None]:
+    """Find out what a column holds, and which value kept it from being numbers or dates."""
     values = table[name]
     _refuse_missing(name, values, table)
-    code = None if categorical else _first_code(values)
+    odd = None if categorical else _odd_value(values)
     if not categorical:
         if values.dtype != object:
             _refuse_wrong(name, "number", values, values, table)
-            return TableColumn(name, "number")
+            return TableColumn(name, "number"), None
         for kind, reader in _READERS.items():
-            if kind == "number" and code is not None:
+            if kind == "number" and odd is not None:
                 continue
             read = reader(values)
             wrong = np.isnan(read)
             # A column that is mostly numbers is one of numbers with mistakes in it.
-            if wrong.mean() < 0.5:
+            commas = kind == "number" and _has_decimal_comma(values[wrong], all_of_them=True)
+            if wrong.mean() < 0.5 or commas:
                 _refuse_wrong(name, kind, values, read, table, learning=True)
-                return TableColumn(name, kind)
+                return TableColumn(name, kind), None
     levels = sorted(set(cells.texts(values)))
     n = len(values)
     if not categorical and n > 2 and (len(levels) == n or len(levels) > max(_FEW, n / 2)):
         raise InputError(
             f"column {name!r} has {len(levels)} different texts in {n} rows, which name the rows "
             f"rather than group them; leave it out with --drop, or keep it with --categorical"
-            + (f"; {_WITHOUT_ZEROS}" if code is not None else "")
+            + (f"; {odd.advice}" if odd is not None else "")
         )
-    return TableColumn(name, "category", levels)
+    return TableColumn(name, "category", levels), odd
 
 
 def read_numbers(table: Table, name: str) -> Floats:
@@ -251,12 +265,15 @@ def _refuse_wrong(
     text = f"column {name!r} must hold {_WANTED[kind]}, but has {listed(parts)}"
     if kind == "number" and _has_decimal_comma(values[wrong]):
         text += "; a decimal point is wanted, not a comma"
-    elif learning:
+    if learning:
         text += "; if these are codes or names, give --categorical with the column's name"
     raise InputError(text)
 
 
-def _has_decimal_comma(values: NDArray[Any]) -> bool:
+def _has_decimal_comma(values: NDArray[Any], all_of_them: bool = False) -> bool:
+    """Whether what has a comma is a number with a point in its place; and, if asked, all has."""
     texts = [v for v in values if isinstance(v, str) and "," in v]
+    if all_of_them and len(texts) < len(values):
+        return False
     swapped = np.array([v.replace(",", ".") for v in texts], dtype=object)
     return bool(texts) and bool(np.isfinite(cells.numbers(swapped)).all())

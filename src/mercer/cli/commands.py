@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 from mercer.cli.errors import InputError, listed
 from mercer.cli.fitting import FitOptions, fit_table
@@ -43,13 +42,12 @@ def run_predict(
     table = read_table(data)
     if not len(table):
         raise InputError(f"{table.source} has no rows to predict")
+    _note(table.notes)
+    predictions = fitted.predict(table, coverage)
     ignored = fitted.ignored(table)
-    notes = list(table.notes)
     if ignored:
         names = listed([repr(name) for name in ignored], 10)
-        notes.append(f"the model does not know {names}, and did not look there")
-    _note(notes)
-    predictions = fitted.predict(table, coverage)
+        _note([f"the model does not know {names}, and did not look there"])
     named = {f"{fitted.target}_{part}": v for part, v in predictions._asdict().items()}
     write_table(output, named, force, table if keep else None)
     if output != "-":
@@ -58,7 +56,7 @@ def run_predict(
 
 def run_info(model: str) -> None:
     """Tell what a model file holds."""
-    found = _load(model)
+    found = load(model)
     if isinstance(found, TableModel):
         print(report(found))
         return
@@ -67,19 +65,13 @@ def run_info(model: str) -> None:
 
 def load_model(path: str) -> TableModel:
     """Return the model that ``mercer fit`` wrote to a file."""
-    found = _load(path)
+    found = load(path)
     if not isinstance(found, TableModel):
         raise InputError(
             f"{path} holds a {type(found).__name__} that was saved from Python and knows no names "
             "of columns; a file that `mercer fit` wrote is wanted"
         )
     return found
-
-
-def _load(path: str) -> Any:
-    import mercer.estimators  # noqa: F401  (so that `load` knows their classes)
-
-    return load(path)
 
 
 def _note(notes: Sequence[str]) -> None:

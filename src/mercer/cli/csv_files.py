@@ -126,8 +126,9 @@ def _require_equal_lengths(
     if not wrong:
         return
     first = wrong[0]
-    more = f", and {len(wrong) - 1} more lines differ too" if len(wrong) > 1 else ""
+    rest, fields = len(wrong) - 1, len(records[first])
+    more = f", and {rest} more line{'s differ' if rest > 1 else ' differs'} too" if rest else ""
     raise InputError(
-        f"{source}: line {lines[first]} has {len(records[first])} fields where the header has "
-        f"{len(header)}{more}. Text with delimiters in it must stand in quotation marks"
+        f"{source}: line {lines[first]} has {fields} field{'s' if fields != 1 else ''} where the "
+        f"header has {len(header)}{more}. Text with delimiters in it must stand in quotation marks"
     )

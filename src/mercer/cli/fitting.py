@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.cli.columns import Encoded, TableColumn, encode, learn_columns, read_numbers
+from mercer.cli.columns import NamedColumns, TableColumn, encode, learn_columns, read_numbers
 from mercer.cli.errors import InputError, listed
 from mercer.cli.kernels import build_kernel
 from mercer.cli.methods import METHODS
@@ -73,8 +73,10 @@ def fit_table(table: Table, options: FitOptions, watch: Watch) -> TableModel:
         with watch(1 + options.restarts, X.shape[1]) as verbose:
             estimator.set_params(verbose=verbose)
             labels = [label for c in columns for label in c.labels]
-            estimator.fit(Encoded(X, labels), y, sample_weight=weights)
+            estimator.fit(NamedColumns(X, labels), y, sample_weight=weights)
         estimator.set_params(verbose=0)
+        # scikit-learn's checks take names from frames alone
+        estimator.feature_names_in_ = np.array(labels, dtype=object)
     summary = summarise(
         estimator,
         columns,
@@ -115,13 +117,27 @@ def _target(table: Table, name: str) -> Floats:
     try:
         y = read_numbers(table, name)
     except InputError as error:
-        raise InputError(f"{table.source}: the target, {error}") from None
+        raise _of_role("target", name, error, table) from None
     if np.all(y == y[0]):
         raise InputError(
             f"{table.source}: the target, column {name!r}, is {y[0]:g} in every row; there is "
             "nothing to learn"
         )
+    size, width = np.max(np.abs(y)), deviation(y)
+    if size > 1e140 or width < 1e-140:
+        raise InputError(
+            f"{table.source}: the target, column {name!r}, is as large as {size:.3g} and varies by "
+            f"{width:.3g}; give it in other units, from 1e-140 to 1e140, for its variance to be a "
+            "number that doubles hold"
+        )
     return y
+
+
+def _of_role(role: str, name: str, error: InputError, table: Table) -> InputError:
+    """Return the error about a column as one about what it is for."""
+    column = f"column {name!r}"
+    text = str(error).removeprefix(f"{table.source}: ").removeprefix(f"{column} ")
+    return InputError(f"{table.source}: the {role}, {column}, {text}")
 
 
 def _weights(table: Table, name: str | None) -> Floats | None:
@@ -130,7 +146,7 @@ def _weights(table: Table, name: str | None) -> Floats | None:
     try:
         weights = read_numbers(table, name)
     except InputError as error:
-        raise InputError(f"{table.source}: the weights, {error}") from None
+        raise _of_role("weights", name, error, table) from None
     if np.any(weights < 0) or not np.any(weights > 0):
         wrong = table.rows_text(weights < 0) if np.any(weights < 0) else "every row is 0"
         raise InputError(

@@ -10,15 +10,20 @@ from numpy.typing import NDArray
 
 from mercer.cli.columns import TableColumn, encode
 from mercer.cli.tables import Table, table_of
+from mercer.estimators.inputs import names_left_out
 from mercer.registry import storable
 
-__all__ = ["Predictions", "TableModel"]
+__all__ = ["RowPredictions", "TableModel"]
 
 Floats = NDArray[np.float64]
 
 
-class Predictions(NamedTuple):
-    """A prediction of each row: mean, standard deviation and interval of a new observation."""
+class RowPredictions(NamedTuple):
+    """A prediction of each row of a table.
+
+    mean, std : (n,) mean and standard deviation of a new observation
+    lower, upper : (n,) the ends of its interval
+    """
 
     mean: Floats
     std: Floats
@@ -39,7 +44,7 @@ class TableModel:
     estimator : estimator
         Fitted to the encoded columns.
     summary : dict
-        How it was fitted and how well it does, in plain values (see `mercer.cli.summary`).
+        How it was fitted and how well it does, in plain values.
 
     Examples
     --------
@@ -81,7 +86,7 @@ class TableModel:
         """Return the estimator's inputs for the rows of a table or a frame."""
         return encode(self.columns, table_of(data))
 
-    def predict(self, data: Any, coverage: float = 0.95) -> Predictions:
+    def predict(self, data: Any, coverage: float = 0.95) -> RowPredictions:
         """Predict each row of a table, or of a frame of pandas, polars or Arrow.
 
         Parameters
@@ -92,11 +97,12 @@ class TableModel:
             What the interval is to hold of new observations.
         """
         X = self.encode(data)
-        mean, std = self.estimator.predict(X, return_std=True)
-        lower, upper = self.estimator.predict_interval(X, coverage=coverage)
-        return Predictions(mean, std, lower, upper)
+        with names_left_out():
+            mean, std = self.estimator.predict(X, return_std=True)
+            lower, upper = self.estimator.predict_interval(X, coverage=coverage)
+        return RowPredictions(mean, std, lower, upper)
 
     def ignored(self, table: Table) -> list[str]:
         """Return the columns of a table that the model has no use for."""
-        known = {self.target, *(c.name for c in self.columns), *self.summary.get("left_out", [])}
+        known = {self.target, *(c.name for c in self.columns), *self.summary["left_out"]}
         return [name for name in table.names if name not in known]

@@ -11,10 +11,15 @@ import contextlib
 import math
 import sys
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from mercer.evidence.optimum import Report
 
-__all__ = ["Pace", "watch"]
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
+
+__all__ = ["Pace", "progress_bar", "watch"]
 
 
 class Pace:
@@ -51,28 +56,34 @@ def watch(starts: int, inputs: int) -> Iterator[int | Report]:
         yield 0
         return
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-    from rich.progress import TimeRemainingColumn as Remaining
 
-    bar = Progress(
-        TextColumn("fitting (Ctrl-C keeps the best so far)"),
-        BarColumn(bar_width=24),
-        TextColumn("{task.completed} evaluations, best {task.fields[best]},"),
-        TimeElapsedColumn(),
-        TextColumn("elapsed, about"),
-        Remaining(),
-        TextColumn("left"),
-        console=Console(file=sys.stderr),
-        transient=True,
-        redirect_stdout=False,
-        redirect_stderr=False,
-    )
+    sys.stderr.write("mercer: fitting; Ctrl-C keeps the best so far\n")
+    bar = progress_bar(Console(file=sys.stderr))
     pace = Pace(starts, inputs)
     task = bar.add_task("", total=pace.expected, best="unknown")
 
     def report(start: int, count: int, value: float, best: float) -> None:
         pace.take(start, count, best)
-        bar.update(task, completed=pace.done, total=pace.expected, best=f"{pace.best:.4f}")
+        bar.update(task, completed=pace.done, total=pace.expected, best=f"{pace.best:.2f}")
 
     with bar:
         yield report
+
+
+def progress_bar(console: Console) -> Progress:
+    """Return a bar that fits into 80 columns, with the time passed and left at its end."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import TimeRemainingColumn as Remaining
+
+    return Progress(
+        BarColumn(bar_width=12),
+        TextColumn("{task.completed} evaluations, best {task.fields[best]};"),
+        TimeElapsedColumn(),
+        TextColumn("passed,"),
+        Remaining(),
+        TextColumn("left"),
+        console=console,
+        transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
+    )

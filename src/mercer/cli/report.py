@@ -39,9 +39,9 @@ def _data(model: TableModel) -> list[str]:
             lines.append(f"{head:9} {column.name}: {column.describe()}")
         if len(encoded) > _COLUMNS_SHOWN:
             lines.append(f"{'':9} and {len(encoded) - _COLUMNS_SHOWN} more")
-    if summary.get("constant"):
+    if summary["constant"]:
         lines.append(f"left out  {listed(summary['constant'], 10)}: the same in every row")
-    if summary.get("weights"):
+    if summary["weights"]:
         lines.append(f"weights   {summary['weights']}")
     about = f" ({method.summary})" if method else ""
     lines.append(f"method    {summary['method']}{about}, kernel {summary['kernel']}")
@@ -52,7 +52,7 @@ def _data(model: TableModel) -> list[str]:
 def _quality(summary: dict[str, Any]) -> list[str]:
     lines = []
     if "log_evidence" in summary:
-        lines.append(f"log evidence   {summary['log_evidence']:.4f}")
+        lines.append(f"log evidence   {summary['log_evidence']:.6g}")
     if "noise_std" in summary:
         lines.append(f"noise          standard deviation {summary['noise_std']:.4g}")
     left = summary.get("leave_one_out")
@@ -61,13 +61,15 @@ def _quality(summary: dict[str, Any]) -> list[str]:
             "leave-one-out  each row predicted from all the others:",
             f"  RMSE         {left['rmse']:.4g} (the target's standard deviation: "
             f"{summary['target_std']:.4g})",
-            f"  NLPD         {left['nlpd']:.4f} (mean negative log predictive density)",
+            f"  NLPD         {left['nlpd']:.4g} (mean negative log predictive density)",
             f"  coverage     {100 * left['coverage_95']:.1f}% of the rows in their 95% intervals",
         ]
     return lines
 
 
 def _relevance(summary: dict[str, Any]) -> list[str]:
+    if summary.get("explains_nothing"):
+        return ["nothing in the columns was found to tell of the target: predictions are its mean"]
     rows = summary.get("relevances") or []
     if not rows:
         return []
@@ -85,6 +87,6 @@ def _relevance(summary: dict[str, Any]) -> list[str]:
 
 
 def _remarks(summary: dict[str, Any]) -> list[str]:
-    remarks = [("Note", text) for text in summary.get("notes", [])]
+    remarks = [("Note", text) for text in summary["notes"]]
     remarks += [("Warning", text) for text in summary["warnings"]]
     return [f"{word}: {text[:1].upper()}{text[1:].rstrip('.')}." for word, text in remarks]

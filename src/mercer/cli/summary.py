@@ -12,13 +12,15 @@ from numpy.typing import NDArray
 
 from mercer.cli.columns import TableColumn
 from mercer.evidence.parts import relevances
+from mercer.evidence.shares import NEGLIGIBLE, variance_over
+from mercer.kernels import Kernel, Sum
 from mercer.metrics import coverage
 from mercer.metrics.gaussian import gaussian_interval
 
 if TYPE_CHECKING:
     from mercer.cli.fitting import FitOptions
 
-__all__ = ["summarise"]
+__all__ = ["summarise", "with_options"]
 
 Floats = NDArray[np.float64]
 
@@ -50,13 +52,15 @@ def summarise(
         "constant": list(constant),
         "weights": options.weights,
         "notes": list(notes),
-        "warnings": list(dict.fromkeys(_with_options(text) for text in warnings)),
+        "warnings": list(dict.fromkeys(with_options(text) for text in warnings)),
     }
     if hasattr(estimator, "log_marginal_likelihood_value_"):
         summary["log_evidence"] = float(estimator.log_marginal_likelihood_value_)
     if hasattr(estimator, "kernel_"):
         summary["fitted_kernel"] = repr(estimator.kernel_)
-        summary["relevances"] = _relevances(estimator.kernel_, columns, X)
+        terms = _terms_that_count(estimator.kernel_, X, float(np.var(y)))
+        summary["explains_nothing"] = not terms
+        summary["relevances"] = _relevances(terms, columns, X)
     noise = getattr(getattr(estimator, "likelihood_", None), "new_variance", None)
     if noise is not None:
         summary["noise_std"] = float(np.sqrt(noise))
@@ -76,13 +80,21 @@ def _leave_one_out(estimator: Any) -> dict[str, float]:
     }
 
 
-def _relevances(kernel: Any, columns: Sequence[TableColumn], X: Floats) -> list[list[Any]]:
+def _terms_that_count(kernel: Kernel, X: Floats, variance: float) -> list[Kernel]:
+    """Return the terms of a sum that have a share of the target's variance."""
+    terms = kernel.kernels if isinstance(kernel, Sum) else [kernel]
+    return [term for term in terms if variance_over(term, X) > NEGLIGIBLE * variance]
+
+
+def _relevances(
+    kernels: Sequence[Kernel], columns: Sequence[TableColumn], X: Floats
+) -> list[list[Any]]:
     """Return [name, length scale or None, relevance] of each column, the most relevant first.
 
     Of several terms of the kernel that which looks at a column most closely counts; the relevance
     of a category takes all its columns together. Empty if no term has length scales.
     """
-    terms = relevances(kernel, X)
+    terms = [found for kernel in kernels for found in relevances(kernel, X)]
     if not terms:
         return []
     every = np.nan_to_num([term.values for term in terms])
@@ -99,6 +111,25 @@ def _relevances(kernel: Any, columns: Sequence[TableColumn], X: Floats) -> list[
     return [list(row) for row in sorted(rows, key=lambda row: -row[2])]
 
 
-def _with_options(text: str) -> str:
+# What advice to write Python becomes for those who do not.
+_INSTEAD = [
+    (r"n_restarts=(\d+) or a shorter length_scale", r"--restarts \1"),
+    (r"n_restarts=(\d+), begin in .* take another kernel", r"--restarts \1, or another --kernel"),
+    (r"n_restarts=(\d+)", r"--restarts \1"),
+    (r"raise max_iter, or give starts and bounds that suit the data", "try --restarts 5"),
+    (r"; fix the noise if they are, or widen its bounds", ""),
+    (r"another kernel or wider bounds", "another --kernel"),
+    (r", or widen the bounds", ""),
+    (r"widen its bounds with Parameter\(.*?\)\), or fix it", "try another --kernel"),
+    (r"leave it out, or, if there is a signal, try", "if there is a signal, try"),
+    (r"Give length scales .* chosen from the data", "Try --restarts 5, or another --kernel"),
+    (r"; if the start is what you know, say so with .*", ""),
+    (r" \(kept as `jitter_`\)", ""),
+]
+
+
+def with_options(text: str) -> str:
     """Return a warning with the options of the command line in place of the estimator's."""
-    return re.sub(r"n_restarts=(\d+)", r"--restarts \1", text)
+    for pattern, instead in _INSTEAD:
+        text = re.sub(pattern, instead, text)
+    return text

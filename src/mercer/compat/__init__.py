@@ -3,6 +3,7 @@
 Code that uses ``sklearn.gaussian_process`` moves by changing one import.
 """
 
+from mercer.compat.classifier import GaussianProcessClassifier
 from mercer.compat.regressor import GaussianProcessRegressor
 
-__all__ = ["GaussianProcessRegressor"]
+__all__ = ["GaussianProcessClassifier", "GaussianProcessRegressor"]

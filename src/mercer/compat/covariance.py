@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,7 @@ from mercer.linalg import mirror_lower
 __all__ = ["Covariance", "covariance_of"]
 
 Floats = NDArray[np.float64]
+Pull = Callable[[Floats, float, float], Floats]
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,11 @@ class Covariance:
     noise: float
     translation: Translation | None
 
+    @property
+    def is_definite(self) -> bool:
+        """Whether every matrix of the kernel is known to be positive semi-definite."""
+        return self.translation is not None and bool(self.kernel.is_mercer)
+
     def solve(self, X: Any, Y: Floats, alpha: Floats) -> Solution:
         """Factorise K + diag(alpha) over the rows of X, for targets Y (n, P).
 
@@ -42,27 +49,40 @@ class Covariance:
 
     def evidence(self, X: Any, Y: Floats, alpha: Floats) -> tuple[float, Floats]:
         """Return the log evidence and its gradient, over the given kernel's theta."""
-        if self.translation is None:
-            return self._evidence_of_given(X, Y, alpha)
-        problem = ExactProblem(self.kernel, X, Y, alpha + self.noise, jitter=0.0)
-        solution, adjoints = evidence(problem)
-        pulled = self.kernel.pullback(X, None, adjoints.K, inputs=False).theta
-        gradient = self.translation.gradient(
-            adjoints.factor * pulled, float(np.sum(adjoints.noise))
-        )
-        # Where rows are too far apart for a length scale, NumPy's exponential and with it
-        # scikit-learn's derivative is 0. Mercer's ends at 1e-304 and leaves a remnant, and L-BFGS-B
-        # looks at the sign of a derivative at a bound, however small it is: it would go another
-        # way. Here, since the tiles that add up to the derivative cannot know how small it is.
-        gradient[np.abs(gradient) < 1e-200] = 0.0
-        return solution.log_evidence, gradient
+        kernel, pull = self.differentiable(X)
+        solution, adjoints = evidence(ExactProblem(kernel, X, Y, alpha + self.noise, jitter=0.0))
+        noise = float(np.sum(adjoints.noise))
+        return solution.log_evidence, pull(adjoints.K, adjoints.factor, noise)
 
-    def _evidence_of_given(self, X: Any, Y: Floats, alpha: Floats) -> tuple[float, Floats]:
+    def differentiable(self, X: Any) -> tuple[Kernel, Pull]:
+        """Return the kernel for an engine, and what takes the engine's adjoints to theta.
+
+        That is a function of dL/dK (its lower triangle), a factor of it, and dL/d(noise variance).
+        """
+        if self.translation is None:
+            return self._given_with_gradient(X)
+        translation = self.translation
+
+        def pull(G: Floats, factor: float, noise: float) -> Floats:
+            pulled = self.kernel.pullback(X, None, G, inputs=False).theta
+            gradient = translation.gradient(factor * pulled, noise)
+            # Where rows are too far apart for a length scale, NumPy's exponential and with it
+            # scikit-learn's derivative is 0. Mercer's ends at 1e-304 and leaves a remnant, and
+            # L-BFGS-B looks at the sign of a derivative at a bound, however small it is: it would
+            # go another way. Here, since the tiles that add up to the derivative cannot know how
+            # small it is.
+            gradient[np.abs(gradient) < 1e-200] = 0.0
+            return gradient
+
+        return self.kernel, pull
+
+    def _given_with_gradient(self, X: Any) -> tuple[Kernel, Pull]:
         K, dK = self.given(X, eval_gradient=True)
-        problem = ExactProblem(AsGiven(self.given, K), X, Y, alpha, jitter=0.0)
-        solution, adjoints = evidence(problem)
-        G = mirror_lower(adjoints.K)
-        return solution.log_evidence, adjoints.factor * np.einsum("ij,ijk->k", G, dK)
+
+        def pull(G: Floats, factor: float, noise: float) -> Floats:
+            return np.asarray(factor * np.einsum("ij,ijk->k", mirror_lower(G), dK))
+
+        return AsGiven(self.given, K), pull
 
 
 class AsGiven(Kernel):

@@ -1,65 +1,89 @@
-"""What the constructor's parameters may be."""
+"""What the constructors' parameters may be."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.base import clone, is_classifier
+from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import CompoundKernel, Kernel
 
 __all__ = ["check_options", "default_kernel"]
 
 
+class Choices(NamedTuple):
+    """What a parameter may be: a test, and the words for it."""
+
+    has: Callable[[Any], bool]
+    words: str
+
+
+def _whole(least: int) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, Integral) and int(value) >= least
+
+
+def _is_diagonal(value: Any) -> bool:
+    return float(value) >= 0 if isinstance(value, Real) else np.ndim(value) == 1
+
+
+_FLAG = Choices(lambda value: isinstance(value, (bool, np.bool_)), "True or False")
+_CHOICES = {
+    "kernel": Choices(
+        lambda value: value is None or isinstance(value, Kernel),
+        "None or a kernel of sklearn.gaussian_process.kernels (a kernel of Mercer's goes into "
+        "mercer.{own})",
+    ),
+    "alpha": Choices(_is_diagonal, "a number from 0, or an array of one a row"),
+    "optimizer": Choices(
+        lambda value: value is None or callable(value) or value == "fmin_l_bfgs_b",
+        "'fmin_l_bfgs_b', a callable or None",
+    ),
+    "n_restarts_optimizer": Choices(_whole(0), "a whole number from 0"),
+    "n_targets": Choices(
+        lambda value: value is None or _whole(1)(value), "None or a whole number from 1"
+    ),
+    "max_iter_predict": Choices(_whole(1), "a whole number from 1"),
+    "multi_class": Choices(
+        lambda value: isinstance(value, str) and value in ("one_vs_rest", "one_vs_one"),
+        "'one_vs_rest' or 'one_vs_one'",
+    ),
+    "n_jobs": Choices(
+        lambda value: value is None or isinstance(value, Integral), "None or a whole number"
+    ),
+    "normalize_y": _FLAG,
+    "copy_X_train": _FLAG,
+    "warm_start": _FLAG,
+}
+
+
 def check_options(model: Any) -> None:
     """Raise ValueError for a parameter that is none of its choices."""
-    kernel, alpha, optimizer = model.kernel, model.alpha, model.optimizer
-    restarts, outputs = model.n_restarts_optimizer, model.n_targets
-    wanted = {
-        "kernel": (
-            kernel is None or isinstance(kernel, Kernel),
-            "None or a kernel of sklearn.gaussian_process.kernels (a kernel of Mercer's goes into "
-            "mercer.GPRegressor)",
-        ),
-        "alpha": (
-            bool(alpha >= 0) if isinstance(alpha, Real) else np.ndim(alpha) == 1,  # type: ignore[operator]
-            "a number from 0, or an array of one a row",
-        ),
-        "optimizer": (
-            optimizer is None or callable(optimizer) or optimizer == "fmin_l_bfgs_b",
-            "'fmin_l_bfgs_b', a callable or None",
-        ),
-        "n_restarts_optimizer": (_whole(restarts, 0), "a whole number from 0"),
-        "n_targets": (outputs is None or _whole(outputs, 1), "None or a whole number from 1"),
-    }
-    for name in ("normalize_y", "copy_X_train"):
-        wanted[name] = isinstance(getattr(model, name), (bool, np.bool_)), "True or False"
-    for name, (right, what) in wanted.items():
-        if not right:
+    for name, value in model.get_params(deep=False).items():
+        choices = _CHOICES.get(name)
+        if choices is not None and not choices.has(value):
+            own = "GPClassifier" if is_classifier(model) else "GPRegressor"
             raise ValueError(
-                f"The {name!r} parameter of {type(model).__name__} must be {what}. Got "
-                f"{getattr(model, name)!r} instead."
+                f"The {name!r} parameter of {type(model).__name__} must be "
+                f"{choices.words.format(own=own)}. Got {value!r} instead."
             )
-    if isinstance(kernel, CompoundKernel):
+    if isinstance(model.kernel, CompoundKernel):
         raise ValueError(
-            f"kernel is {kernel}, and a CompoundKernel is a list of kernels, one a class, and not "
-            "a covariance; give one of its `kernels`, or their sum"
+            "kernel cannot be a CompoundKernel: a CompoundKernel is a list of kernels, one a "
+            "class, and not a covariance; give one of its `kernels`, or their sum"
         )
 
 
-def _whole(value: Any, least: int) -> bool:
-    return isinstance(value, Integral) and int(value) >= least
-
-
-def default_kernel() -> Any:
-    """Return the kernel that the installed scikit-learn puts for None."""
-    return clone(_asked())
+def default_kernel(original: Any = GaussianProcessRegressor) -> Any:
+    """Return the kernel that a class of the installed scikit-learn puts for None."""
+    return clone(_asked(original))
 
 
 @cache
-def _asked() -> Any:
+def _asked(original: Any) -> Any:
     # asked rather than known: versions differ in what they hold fixed
-    return GaussianProcessRegressor(optimizer=None).fit(np.zeros((1, 1)), np.zeros(1)).kernel_
+    assert original in (GaussianProcessClassifier, GaussianProcessRegressor)
+    return original(optimizer=None).fit(np.array([[0.0], [1.0]]), np.array([0, 1])).kernel_

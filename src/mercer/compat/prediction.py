@@ -11,6 +11,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer.compat.covariance import Covariance, covariance_of
 from mercer.compat.options import check_options, default_kernel
+from mercer.compute import blas_for
+from mercer.errors import warn
 from mercer.linalg import semidefinite_root
 from mercer.means import Constant
 from mercer.posterior import Basis, InverseTriangular, Posterior, prior
@@ -42,6 +44,11 @@ class Predicts:
         """The fitted process, made of the fitted attributes as they are now."""
         check_is_fitted(self, "L_")
         return self._process(covariance_of(self.kernel_, self.X_train_))
+
+    @property
+    def predictive_(self) -> Posterior:
+        """The fitted process: `posterior_`."""
+        return self.posterior_
 
     def _process(self, covariance: Covariance) -> Posterior:
         if not hasattr(self, "X_train_"):
@@ -89,8 +96,16 @@ class Predicts:
             return _squeezed(process.mean(X))
         noise = covariance.noise * process.scale**2
         if return_std:
-            mean, var = process.mean_and_var(X)
-            return _squeezed(mean), _squeezed(np.sqrt(var + noise))
+            mean, var = _Signed(**process.to_state()).mean_and_var(X)
+            var += noise
+            below = var < 0
+            if np.any(below):
+                warn(
+                    "Predicted variances smaller than 0. Setting those variances to 0.",
+                    UserWarning,
+                )
+                var[below] = 0.0
+            return _squeezed(mean), _squeezed(np.sqrt(var))
         cov = process.cov(X)
         rows = np.arange(len(cov))
         cov[rows, rows] += noise
@@ -128,6 +143,18 @@ class Predicts:
             for centre, unit in zip(mean.T, units, strict=True)
         ]
         return np.stack(parts, axis=1)
+
+
+class _Signed(Posterior):
+    """A posterior whose variances may be below 0, as those of an indefinite kernel are."""
+
+    def var_from(self, Phi: Floats, kdiag: Floats | None, *, overwrite: bool = False) -> Floats:
+        var = np.array(kdiag)
+        if isinstance(self.A, InverseTriangular):
+            with blas_for(len(self.alpha)):
+                images = self.A.apply(Phi, overwrite=overwrite)
+                var -= np.einsum("ij,ij->j", images, images)
+        return np.asarray(var[:, None] * self.scale**2)
 
 
 def kind_of_rows(kernel: Any) -> dict[str, Any]:

@@ -13,16 +13,26 @@ from sklearn.utils.validation import validate_data
 from mercer.compat.covariance import covariance_of
 from mercer.compat.options import check_options, default_kernel
 from mercer.compat.prediction import Predicts, kind_of_rows
-from mercer.compat.search import lbfgs, warn_at_bounds
+from mercer.compat.search import Searches, warn_at_bounds
+from mercer.compat.storage import Stored
 from mercer.errors import NotPositiveDefiniteError
 from mercer.estimators.memory import require_memory
+from mercer.registry import storable
 
 __all__ = ["GaussianProcessRegressor"]
 
 Floats = NDArray[np.float64]
 
 
-class GaussianProcessRegressor(Predicts, MultiOutputMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
+@storable
+class GaussianProcessRegressor(
+    Stored,
+    Searches,
+    Predicts,
+    MultiOutputMixin,  # type: ignore[misc]
+    RegressorMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
     """Gaussian process regression with scikit-learn's signature, attributes and meaning.
 
     A drop-in replacement for ``sklearn.gaussian_process.GaussianProcessRegressor``: kernels are
@@ -68,6 +78,8 @@ class GaussianProcessRegressor(Predicts, MultiOutputMixin, RegressorMixin, BaseE
         The log evidence of ``kernel_.theta``.
     posterior_ : Posterior
         The fitted process as a Mercer object, white noise left out: can be pruned, and saved.
+    predictive_ : Posterior
+        The same, by the name that all of Mercer's models have.
     n_features_in_ : int
         The number of columns.
     feature_names_in_ : ndarray of str
@@ -86,11 +98,12 @@ class GaussianProcessRegressor(Predicts, MultiOutputMixin, RegressorMixin, BaseE
     are, with an n x n x p array of derivatives. Below some hundred rows the two libraries take
     about the same time.
 
-    Where it differs: a search that fails, on a matrix that cannot be factorised or after a first
-    step that is far too long, is taken up again where scikit-learn's ends; samples come from a
-    Cholesky factor, so that for the same seed they are other draws from the same distribution;
-    variances that rounding has made negative become 0 without a warning; an unfitted model keeps
-    its shapes for a single row; `alpha` is never written to.
+    Where it differs: a search that fails, on a matrix that rounding keeps from being factorised or
+    after a first step that is far too long, is taken up again where scikit-learn's ends; samples
+    come from a Cholesky factor, so that for the same seed they are other draws from the same
+    distribution; an unfitted model keeps its shapes for a single row; `alpha` is never written to.
+
+    :func:`mercer.save` takes it, if the classes of the kernel are scikit-learn's own.
 
     Examples
     --------
@@ -164,7 +177,7 @@ class GaussianProcessRegressor(Predicts, MultiOutputMixin, RegressorMixin, BaseE
         self.X_train_ = np.copy(X) if self.copy_X_train else X
         self.y_train_ = np.copy(targets) if self.copy_X_train else targets
         if self.optimizer is not None and kernel.n_dims > 0:
-            self.kernel_.theta = self._search(rng)
+            self.kernel_.theta = self._search(self._objective, rng)
             warn_at_bounds(self.kernel_)
         self._factorise()
         return self
@@ -181,33 +194,10 @@ class GaussianProcessRegressor(Predicts, MultiOutputMixin, RegressorMixin, BaseE
         self._y_train_std = np.where(width > rounding, width, 1.0)[()]
         return np.asarray((y - self._y_train_mean) / self._y_train_std)
 
-    def _search(self, rng: np.random.RandomState) -> Floats:
-        """Return the best theta of all starts."""
-
-        def obj_func(theta: Floats, eval_gradient: bool = True) -> Any:
-            found = self.log_marginal_likelihood(theta, eval_gradient, clone_kernel=False)
-            return (-found[0], -found[1]) if eval_gradient else -found
-
-        bounds = self.kernel_.bounds
-        starts = [self.kernel_.theta]
-        if self.n_restarts_optimizer > 0:
-            if not np.all(np.isfinite(bounds)):
-                raise ValueError(
-                    "Multiple optimizer restarts (n_restarts_optimizer>0) requires that all "
-                    "bounds are finite."
-                )
-            starts += [rng.uniform(*bounds.T) for _ in range(self.n_restarts_optimizer)]
-        ends = [self._constrained_optimization(obj_func, start, bounds) for start in starts]
-        return np.asarray(min(ends, key=lambda end: end[1])[0], dtype=float)
-
-    def _constrained_optimization(
-        self, obj_func: Any, initial_theta: Floats, bounds: Floats
-    ) -> tuple[Floats, float]:
-        """Run one start. The name is scikit-learn's: classes derived from it override this."""
-        if callable(self.optimizer):
-            theta, least = self.optimizer(obj_func, initial_theta, bounds=bounds)
-            return theta, least
-        return lbfgs(obj_func, initial_theta, bounds)
+    def _objective(self, theta: Floats, eval_gradient: bool = True) -> Any:
+        """Return minus the log evidence, and its gradient; `kernel_` is moved to theta."""
+        found = self.log_marginal_likelihood(theta, eval_gradient, clone_kernel=False)
+        return (-found[0], -found[1]) if eval_gradient else -found
 
     def _factorise(self) -> None:
         """Set what predictions need, at the fitted hyperparameters."""

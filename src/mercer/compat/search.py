@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
+from mercer.compat.covariance import covariance_of
 from mercer.errors import warn
 
-__all__ = ["lbfgs", "warn_at_bounds"]
+__all__ = ["Searches", "lbfgs", "warn_at_bounds"]
 
 Floats = NDArray[np.float64]
 Function = Callable[[Floats], tuple[float, Floats]]
@@ -21,19 +22,58 @@ Function = Callable[[Floats], tuple[float, Floats]]
 _FTOL, _GTOL = 2.2e-9, 1e-5
 
 
-def lbfgs(function: Function, start: Floats, bounds: Floats) -> tuple[Floats, float]:
+class Searches:
+    """Adds the search that `optimizer` and `n_restarts_optimizer` ask for."""
+
+    optimizer: Any
+    n_restarts_optimizer: int
+    kernel_: Any
+    X_train_: Any
+
+    def _search(self, obj_func: Any, rng: np.random.RandomState) -> Floats:
+        """Return the theta of the least value that all starts have found."""
+        bounds = self.kernel_.bounds
+        starts = [self.kernel_.theta]
+        if self.n_restarts_optimizer > 0:
+            if not np.all(np.isfinite(bounds)):
+                raise ValueError(
+                    "Multiple optimizer restarts (n_restarts_optimizer>0) requires that all "
+                    "bounds are finite."
+                )
+            starts += [self._drawn_start(rng, bounds) for _ in range(self.n_restarts_optimizer)]
+        ends = [self._constrained_optimization(obj_func, start, bounds) for start in starts]
+        return np.asarray(min(ends, key=lambda end: end[1])[0], dtype=float)
+
+    def _drawn_start(self, rng: np.random.RandomState, bounds: Floats) -> Floats:
+        return np.asarray(rng.uniform(*bounds.T))
+
+    def _constrained_optimization(
+        self, obj_func: Any, initial_theta: Floats, bounds: Floats
+    ) -> tuple[Floats, float]:
+        """Run one start. The name is scikit-learn's: classes derived from it override this."""
+        if callable(self.optimizer):
+            theta, least = self.optimizer(obj_func, initial_theta, bounds=bounds)
+            return theta, least
+        is_definite = covariance_of(self.kernel_, self.X_train_).is_definite
+        return lbfgs(obj_func, initial_theta, bounds, again=is_definite)
+
+
+def lbfgs(
+    function: Function, start: Floats, bounds: Floats, again: bool = True
+) -> tuple[Floats, float]:
     """Minimise a function (value and gradient) by L-BFGS-B with SciPy's tolerances.
 
-    That is scikit-learn's search, and goes its ways, but for two things. Where the function is
-    infinite the line search is given a finite wall to turn back from. A search that ends in a
-    failed line search is taken up again, once, from where it stood.
+    That is scikit-learn's search, and goes its ways. With `again`, but for two things: where the
+    function is infinite the line search is given a finite wall to turn back from, and a search that
+    ends in a failed line search is taken up again, once, from where it stood. Neither is for
+    kernels that may be indefinite: there the evidence rises without end towards the walls.
     """
-    walled = _Walled(function)
+    walled = _Walled(function) if again else function
     found = minimize(walled, start, method="L-BFGS-B", jac=True, bounds=bounds)
-    if not found.success and np.isfinite(found.fun):
-        again = _in_small_steps(walled, found.x, bounds)
-        if again.success or again.fun < found.fun:
-            found = again
+    if again and not found.success and np.isfinite(found.fun):
+        second = _in_small_steps(walled, found.x, bounds)
+        if second.success or second.fun < found.fun:
+            found = second
     if not found.success:
         warn(
             f"lbfgs failed to converge (status={found.status}): {found.message}. The "

@@ -1,4 +1,4 @@
-"""What a fitted exact model says of its hyperparameters and of its own training rows."""
+"""What a fitted model says of its hyperparameters and of its own training rows."""
 
 from __future__ import annotations
 
@@ -9,14 +9,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.evidence import Data, Objective, hessian, standard_errors
-from mercer.inference import leave_one_out
+from mercer.estimators.observed import observed_mean, observed_var
+from mercer.evidence import (
+    Data,
+    LatentData,
+    LatentObjective,
+    Objective,
+    engines_that_take,
+    hessian,
+    standard_errors,
+)
+from mercer.inference import LatentLeftOut, leave_one_out
 from mercer.kernels import Kernel
 from mercer.likelihoods import Gaussian
 from mercer.means import Mean
-from mercer.posterior import Posterior
 
-__all__ = ["ExactEvidence", "LeaveOneOut"]
+__all__ = ["FittedEvidence", "LeaveOneOut"]
 
 Floats = NDArray[np.float64]
 
@@ -36,33 +44,42 @@ class LeaveOneOut(NamedTuple):
         return f"LeaveOneOut({len(self.mean)} rows, log_density {self.log_density.sum():.4g})"
 
 
-class ExactEvidence:
-    """Adds the evidence, leave-one-out and standard errors to a regressor of exact inference."""
+class FittedEvidence:
+    """Adds the evidence, leave-one-out and standard errors to a regressor."""
 
     kernel_: Kernel
-    likelihood_: Gaussian
+    likelihood_: Any
     mean_: Mean
-    posterior_: Posterior
+    inference_: str
+    X_train_: Any
     y_train_: Floats
     sample_weight_: Floats | None
     jitter_: float
     log_marginal_likelihood_value_: float
     _criterion: str
+    _scale: Floats
+    _start: list[Floats]
     _shaped: Callable[[Floats], Floats]
 
-    def _objective(self) -> Objective:
+    def _objective(self) -> Objective | LatentObjective:
         """Return the objective of the last fit, at its optimum."""
         check_is_fitted(self, "posterior_")
-        points = self.posterior_.basis.points
-        if len(points) != len(self.y_train_):
+        if self.inference_ == "map":
             raise ValueError(
-                f"`posterior_` has {len(points)} basis points and the fit had "
-                f"{len(self.y_train_)} rows: from another posterior than the fitted one the model "
-                "predicts, but the evidence, leave-one-out and standard errors are those of the "
-                "fit; ask for them before `posterior_` is replaced"
+                "inference='map' has no evidence, leave-one-out or standard errors: it finds the "
+                f"mode of the function alone; {' and '.join(_with_evidence(self.likelihood_))} "
+                f"have them for {type(self.likelihood_).__name__}"
             )
-        data = Data(points, self.y_train_, self.sample_weight_, self.posterior_.scale)
-        objective = Objective(self.kernel_, self.likelihood_, self.mean_, data, self._criterion)
+        # The rows of the fit, not the basis of `posterior_`, which may have been replaced since.
+        model = self.kernel_, self.likelihood_, self.mean_
+        objective: Objective | LatentObjective
+        if self.inference_ == "exact":
+            data = Data(self.X_train_, self.y_train_, self.sample_weight_, self._scale)
+            objective = Objective(*model, data, self._criterion)
+        else:
+            rows = LatentData(self.X_train_, self.y_train_[:, 0], self.sample_weight_)
+            objective = LatentObjective(*model, rows, self.inference_)
+            objective.start = self._start
         objective.jitter = self.jitter_
         return objective
 
@@ -75,6 +92,8 @@ class ExactEvidence:
         self, theta: ArrayLike | None = None, eval_gradient: bool = False
     ) -> Any:
         """Return the log evidence at theta, and its gradient if asked for.
+
+        That of the engine: exact, an approximation, or with "vi" a lower bound.
 
         Parameters
         ----------
@@ -89,6 +108,9 @@ class ExactEvidence:
         theta = self.theta_ if theta is None else np.asarray(theta, dtype=float)
         if theta.shape != self.theta_.shape:
             raise ValueError(f"theta must have shape {self.theta_.shape}, got {theta.shape}")
+        if isinstance(objective, LatentObjective):
+            value, gradient = objective.log_evidence(theta, eval_gradient)
+            return (value, gradient) if eval_gradient else value
         split = theta.size - self.mean_.theta.size
         mean = None
         if self.mean_.estimate != "integrate":
@@ -99,10 +121,16 @@ class ExactEvidence:
     def loo(self) -> LeaveOneOut:
         """Predict each training row from all the others, in closed form.
 
-        Equal to refitting without the row at the fitted hyperparameters, coefficients of the mean
-        found again. Two cases are not the same as refitting: a row whose noise variance was given
-        is predicted with that variance, and where a noise covariance was given the noise of the
-        other rows tells of the row's own. Rows of weight 0 are no training rows. O(n^3) time, once.
+        Exact inference: equal to refitting without the row at the fitted hyperparameters,
+        coefficients of the mean found again. Two cases are not the same as refitting: a row whose
+        noise variance was given is predicted with that variance, and where a noise covariance was
+        given the noise of the other rows tells of the row's own.
+
+        The other engines: the row's own part is taken out of the Gaussian that they have found,
+        and the other rows' parts are held, as are the coefficients of the mean. That is close to
+        refitting, where no row decides the fit alone. "map" has none.
+
+        Rows of weight 0 are no training rows. O(n^3) time, once.
 
         Returns
         -------
@@ -110,14 +138,27 @@ class ExactEvidence:
             `mean`, `std` and `log_density`, each of shape (n,) or (n, P).
         """
         objective = self._objective()
+        if isinstance(objective, LatentObjective):
+            return self._left_out(objective.leave_one_out(objective.theta))
         problem = objective.problem(self.kernel_, self.likelihood_)
         _, left = leave_one_out(problem, self.sample_weight_)
-        scale = self.posterior_.scale
+        scale = self._scale
         residual = left.residual * scale
         std = np.sqrt(left.variance)[:, None] * scale
         density = -0.5 * (residual / std) ** 2 - np.log(std) - 0.5 * np.log(2.0 * np.pi)
         mean = self.y_train_ - residual
         return LeaveOneOut(self._shaped(mean), self._shaped(std), self._shaped(density))
+
+    def _left_out(self, left: LatentLeftOut) -> LeaveOneOut:
+        """Return what left-out latent values say of the observations at their rows."""
+        likelihood, n = self.likelihood_, len(left.mean)
+        mean = observed_mean(likelihood, left.mean, left.variance)
+        if isinstance(likelihood, Gaussian):  # whose rows may have variances of their own
+            var = left.variance + likelihood.variances(n)
+        else:
+            var = observed_var(likelihood, left.mean, left.variance)
+        columns = (mean, np.sqrt(var), left.log_density)
+        return LeaveOneOut(*(self._shaped(column[:, None]) for column in columns))
 
     def standard_errors(self) -> dict[str, float]:
         """Return the standard error of each free hyperparameter, by name, in units of `theta_`.
@@ -131,7 +172,14 @@ class ExactEvidence:
     def hessian(self) -> Floats:
         """Return the second derivatives of what was maximised, hyperpriors included, at the fit.
 
-        Over [kernel_, likelihood_], in units of `theta_`; 2p evaluations.
+        Over what the search went over, in units of `theta_`: [kernel_, likelihood_] for exact
+        inference, all of `theta_` for the other engines. 2p evaluations.
         """
         objective = self._objective()
-        return hessian(objective.evaluate, objective.theta)
+        return hessian(objective.evaluate, objective.theta, directions=objective.directions)
+
+
+def _with_evidence(likelihood: Any) -> list[str]:
+    """Return the options by which a likelihood has an evidence."""
+    names = [name for name in engines_that_take(likelihood) if name != "map"]
+    return [f"inference={name!r}" for name in names]

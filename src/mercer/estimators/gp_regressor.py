@@ -1,4 +1,4 @@
-"""Exact Gaussian process regression."""
+"""Gaussian process regression."""
 
 from __future__ import annotations
 
@@ -9,23 +9,24 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from mercer import means
-from mercer.errors import JitterWarning, UndeterminedWarning, warn
-from mercer.estimators.evidence import ExactEvidence
+from mercer.estimators.evidence import FittedEvidence
 from mercer.estimators.inputs import require_numbers
 from mercer.estimators.nested import column_names
-from mercer.estimators.preparation import (
-    Prepared,
-    all_or_nothing,
-    is_precomputed,
-    naming_the_model,
-    prepare_exact,
+from mercer.estimators.preparation import all_or_nothing, naming_the_model, prepare
+from mercer.estimators.regressor import BayesianRegressor
+from mercer.estimators.resolve import (
+    as_kernel,
+    as_likelihood,
+    check_options,
+    chosen_engine,
+    require_mercer,
 )
-from mercer.estimators.regressor import BayesianRegressor, as_generator
-from mercer.estimators.resolve import as_gaussian, as_kernel, check_options, require_mercer
+from mercer.estimators.rows import is_precomputed, kept_inputs
+from mercer.estimators.search import search, warn_of_fit
+from mercer.estimators.starting import Prepared
 from mercer.estimators.state import StorableEstimator
-from mercer.evidence import Optimum, maximise, warn_if_miscalibrated, warn_of_search
-from mercer.evidence.optimum import Lines, Report
-from mercer.inference.exact import posterior
+from mercer.evidence import Optimum
+from mercer.evidence.optimum import Report
 from mercer.kernels import RBF
 from mercer.likelihoods import Gaussian, Likelihood
 from mercer.posterior import PrecomputedPredictive, Predictive, prior
@@ -33,13 +34,17 @@ from mercer.registry import storable
 
 __all__ = ["GPRegressor"]
 
+# Two targets whose spread is 1, as `Likelihood.begun` measures it.
+_UNIT_TARGETS = np.array([-0.6744897501960817, 0.6744897501960817])
+
 
 @storable
-class GPRegressor(StorableEstimator, ExactEvidence, BayesianRegressor):
-    """Exact Gaussian process regression with Gaussian noise.
+class GPRegressor(StorableEstimator, FittedEvidence, BayesianRegressor):
+    """Gaussian process regression, with Gaussian or any other noise, and with counts.
 
-    y = m(x) + f(x) + noise, f a Gaussian process with the kernel's covariance. Hyperparameters
-    maximise the evidence (BKM 62), times their hyperpriors.
+    y ~ p(y | m(x) + f(x)), f a Gaussian process with the kernel's covariance and p the likelihood.
+    With Gaussian noise inference is exact; another likelihood has the engine that suits it.
+    Hyperparameters maximise the evidence (BKM 62), times their hyperpriors.
 
     Parameters
     ----------
@@ -47,27 +52,39 @@ class GPRegressor(StorableEstimator, ExactEvidence, BayesianRegressor):
         The covariance of f, where the search for hyperparameters starts. None is a multiple of an
         RBF with one length scale a column, started, bounded and given hyperpriors in the units of
         the data. With "precomputed", X is the kernel matrix itself (see Notes).
-    likelihood : Gaussian or None, default None
-        The noise: None learns one variance; `Gaussian(variance)` starts there;
+    likelihood : Likelihood or None, default None
+        The noise: None learns one Gaussian variance; `Gaussian(variance)` starts there;
         `Gaussian(array)` holds known variances, one a row, or a whole noise covariance.
-    inference : {"auto", "exact"}, default "auto"
-        The engine. "auto" is exact for Gaussian noise.
+        `StudentT()`, `Laplace()`, `Huber()` and `EpsilonInsensitive()` are not led astray by
+        outliers; what is left open of them starts from the data. `Poisson()` is for counts,
+        `MixtureNoise` for several kinds of errors, `Custom` for a density of your own.
+    inference : {"auto", "exact", "laplace", "ep", "vi", "map"}, default "auto"
+        The engine. "auto" is exact for Gaussian noise; variational inference for `Poisson`;
+        Laplace's method for `StudentT` and `Custom`; expectation propagation for other noise, that
+        without curvature among it (:func:`mercer.evidence.best_engine` has the reasons). "map"
+        finds the most probable function, at the hyperparameters that "auto" would find. It has no
+        evidence of its own, and error bars that tell little.
     mean : {"constant", "linear", "zero"}, Mean or callable, default "constant"
-        The mean function m(x). "constant" and "linear" are estimated; to integrate them out
-        instead, give ``means.Constant(estimate="integrate")``.
+        The mean function m(x), of f: with `Poisson`, of the logarithm of the rate. "constant" and
+        "linear" are estimated; to integrate them out instead, give
+        ``means.Constant(estimate="integrate")``, which exact inference takes.
     hyperprior : {"default", None}, default "default"
         Whether the default kernel's length scales have hyperpriors. A kernel of your own carries
         its own, and is not touched.
-    objective : {"evidence", "loo"}, default "evidence"
-        What the hyperparameters maximise: the evidence, or the leave-one-out log density.
+    objective : {"evidence", "loo", "joint"}, default "evidence"
+        What the hyperparameters maximise: the evidence; the leave-one-out log density, which goes
+        with exact inference; or, with "map", the joint density of function and hyperparameters,
+        in turn (BKM 3.6). That has no maximum where the process may shrink or become ever
+        smoother, so it wants a kernel with bounds or hyperpriors that hold it.
     optimizer : {"lbfgs", None} or callable, default "lbfgs"
         None keeps the hyperparameters as given. A callable has scikit-learn's signature.
     n_restarts : int, default 0
-        Random starts beside the first.
+        Random starts beside the first; objective="joint" takes none.
     max_iter : int, default 200
         Iterations of the optimiser for each start.
     normalize_y : bool, default False
-        Whether a kernel of your own is in units of the targets' standard deviation.
+        Whether a kernel of your own is in units of the targets' standard deviation; with exact
+        inference.
     warm_start : bool, default False
         Whether a second `fit` starts from the hyperparameters of the one before.
     n_jobs : int or None, default None
@@ -87,8 +104,11 @@ class GPRegressor(StorableEstimator, ExactEvidence, BayesianRegressor):
         for several outputs under the default kernel.
     posterior_, predictive_ : Posterior
         The fitted process: predicts, samples, can be pruned and saved.
+    inference_ : str
+        The engine that was taken.
     log_marginal_likelihood_value_ : float
-        The log evidence, hyperpriors left out.
+        The log evidence, hyperpriors left out: exact, the engine's approximation, or with "vi" a
+        lower bound. NaN with "map".
     history_ : dict
         "theta" (k, p) and "value" (k,): every evaluation of the search.
     status_ : str
@@ -97,6 +117,10 @@ class GPRegressor(StorableEstimator, ExactEvidence, BayesianRegressor):
         Iterations of the optimiser at the start that won.
     jitter_ : float
         What had to be added to the diagonal; 0.0 nearly always.
+    X_train_ : ndarray of shape (n, d), or what the kernel takes
+        The inputs of the rows that were fitted, those of weight 0 left out, read-only; in one piece
+        of memory with the basis points of the posterior where these are the same. With
+        "precomputed", the numbers of the rows of the matrix.
     y_train_, sample_weight_ : ndarray of shape (n, P), and (n,) or None
         The targets and weights of the rows that were fitted, those of weight 0 left out.
     theta_ : ndarray of shape (p,)
@@ -109,18 +133,21 @@ class GPRegressor(StorableEstimator, ExactEvidence, BayesianRegressor):
     See Also
     --------
     mercer.kernels : what to compose kernels of.
+    mercer.likelihoods : the kinds of noise.
 
     Notes
     -----
     O(n^3) time an evaluation of the evidence and its gradient, whatever the number of
     hyperparameters, and n^2 doubles of memory. Use it up to some ten thousand rows. Predictions
-    cost O(n) a point for the mean and O(n^2) for the standard deviation.
+    cost O(n) a point for the mean and O(n^2) for the standard deviation. The engines other than
+    the exact one take from a few to some dozens of times as long, and three to five times the
+    memory.
 
     Several columns of targets are independent outputs that share the kernel and the noise, at the
-    price of one factorisation. Under the default kernel that is one ratio of noise to signal for
-    all. Where their error bars do not suit them all, a `CalibrationWarning` says which outputs are
-    over- and under-confident; ``[clone(model).fit(X, y) for y in Y.T]`` gives each a kernel and a
-    noise of its own.
+    price of one factorisation; outside exact inference there is one column. Under the default
+    kernel that is one ratio of noise to signal for all. Where their error bars do not suit them
+    all, a `CalibrationWarning` says which outputs are over- and under-confident;
+    ``[clone(model).fit(X, y) for y in Y.T]`` gives each a kernel and a noise of its own.
 
     A single row, constant targets, or others that the mean explains without any remainder, say
     nothing about the scale of the process. Then the hyperparameters stay as they began, the default
@@ -142,14 +169,20 @@ class GPRegressor(StorableEstimator, ExactEvidence, BayesianRegressor):
     >>> mean, std = model.predict([[1.5]], return_std=True)
     >>> bool(abs(mean[0] - np.sin(1.5)) < 0.1)
     True
-    """
 
-    likelihood_: Gaussian
+    Every tenth target is wrong:
+
+    >>> from mercer.likelihoods import Laplace
+    >>> wrong = np.where(np.arange(30) % 10 == 5, y + 5.0, y)
+    >>> robust = GPRegressor(likelihood=Laplace()).fit(X, wrong)
+    >>> bool(abs(robust.predict([[1.5]])[0] - np.sin(1.5)) < 0.1)
+    True
+    """
 
     def __init__(
         self,
         kernel: Any = None,
-        likelihood: Gaussian | None = None,
+        likelihood: Likelihood | None = None,
         *,
         inference: str = "auto",
         mean: Any = "constant",
@@ -195,74 +228,30 @@ class GPRegressor(StorableEstimator, ExactEvidence, BayesianRegressor):
         """
         check_options(self)
         with all_or_nothing(self):
-            prepared = prepare_exact(self, X, y, sample_weight)
+            prepared = prepare(self, X, y, sample_weight)
             with naming_the_model(prepared.objective):
-                self._finish(prepared, self._search(prepared, column_names(X)))
+                self._finish(prepared, search(self, prepared, column_names(X)))
         return self
 
-    def _search(self, prepared: Prepared, columns: list[str] | None) -> Optimum:
-        objective, reason = prepared.objective, prepared.undetermined
-        if self.optimizer is None:
-            # The factorisation that makes the posterior is all the work there is.
-            return Optimum(objective.theta, np.nan, "fixed", "the hyperparameters were kept")
-        if reason is not None and objective.theta.size:
-            warn(
-                f"{reason}, so the data say nothing about the scale of what deviates from the "
-                "mean. The hyperparameters were kept as they began, and error bars reflect that "
-                "start alone; if the start is what you know, say so with optimizer=None or "
-                "Parameter(..., fixed=True)",
-                UndeterminedWarning,
-            )
-            return Optimum(objective.theta, np.nan, "fixed", reason)
-        optimum = maximise(
-            objective,
-            optimizer=self.optimizer,
-            n_restarts=self.n_restarts,
-            max_iter=self.max_iter,
-            n_jobs=self.n_jobs,
-            random_state=as_generator(self.random_state),
-            report=self._report(),
-        )
-        objective.release()
-        warn_of_search(objective, optimum, columns)
-        return optimum
-
-    def _report(self) -> Report | None:
-        if callable(self.verbose):
-            return self.verbose
-        return Lines(1 + self.n_restarts) if self.verbose else None
-
     def _finish(self, prepared: Prepared, optimum: Optimum) -> None:
-        objective = prepared.objective
-        data = objective.data
+        objective, data = prepared.objective, prepared.objective.data
         objective.hold_jitter(optimum.jitter)
-        self.kernel_, self.likelihood_ = objective.unpack(optimum.theta)
-        problem = objective.problem(self.kernel_, self.likelihood_)
-        self.posterior_, solution = posterior(problem, objective.mean, data.scale)
-        self.mean_ = (
-            self.posterior_.mean_function
-            if objective.mean.estimate != "integrate"
-            else objective.mean
-        )
+        fit = objective.fitted(optimum.theta)
+        self.kernel_, self.likelihood_, self.mean_ = fit.kernel, fit.likelihood, fit.mean
+        self.posterior_, self.inference_ = fit.posterior, objective.inference
+        self.X_train_ = kept_inputs(data.X, fit.posterior)
         self.y_train_, self.sample_weight_ = data.Y, data.weights
+        self._scale = fit.posterior.scale
         self._multioutput = prepared.multioutput
         self._pairwise, self._criterion = is_precomputed(self), objective.criterion
-        self.jitter_ = solution.factor.jitter
-        constant = objective.constant(self.likelihood_)
-        self.log_marginal_likelihood_value_ = solution.log_evidence + constant
+        self._start = objective.start
+        self.jitter_ = fit.jitter
+        self.log_marginal_likelihood_value_ = fit.log_evidence
         self.status_ = optimum.status
         self.n_iter_ = max(1, optimum.n_iterations)
         thetas = np.array(optimum.thetas).reshape(len(optimum.values), optimum.theta.size)
         self.history_ = {"theta": thetas, "value": np.array(optimum.values)}
-        if self.jitter_ > 0:
-            warn(
-                f"{self.jitter_:.3g} was added to the diagonal of the covariance to factorise it "
-                "(kept as `jitter_`); rows may repeat with too little noise, or a length scale may "
-                "be far longer than the data",
-                JitterWarning,
-            )
-        if data.Y.shape[1] > 1 and optimum.status != "fixed":
-            warn_if_miscalibrated(problem, solution, data.weights)
+        warn_of_fit(objective, fit, searched=optimum.status != "fixed")
 
     # --- predicting ---------------------------------------------------------------------------
 
@@ -283,7 +272,11 @@ class GPRegressor(StorableEstimator, ExactEvidence, BayesianRegressor):
         return self.predictive_, self.likelihood_, X
 
     def _prior(self, X: Any) -> tuple[Predictive, Likelihood, Any]:
-        """Return the process before any data; the default kernel is a unit RBF then."""
+        """Return the process before any data.
+
+        The default kernel is a unit RBF then, and noise of a scale that was left open is that for
+        targets of unit spread.
+        """
         check_options(self)
         if is_precomputed(self):
             check_is_fitted(self, "posterior_")
@@ -293,12 +286,17 @@ class GPRegressor(StorableEstimator, ExactEvidence, BayesianRegressor):
         if kernel.is_numeric:
             require_numbers(X)
             X = check_array(X, dtype=np.float64, order="C")
-        likelihood = as_gaussian(self.likelihood, noise) or Gaussian(1.0)
+        likelihood = as_likelihood(self.likelihood, noise)
+        chosen_engine(self, likelihood)  # which refuses pairs that do not go together
+        likelihood = Gaussian(1.0) if likelihood is None else likelihood.begun(_UNIT_TARGETS)
         return prior(kernel, means.from_spec(self.mean), 1), likelihood, X
 
     def __sklearn_tags__(self) -> Any:
-        """Return scikit-learn's tags: predicts unfitted; pairwise when precomputed."""
+        """Return scikit-learn's tags: predicts unfitted; pairwise when precomputed; outputs."""
         tags = super().__sklearn_tags__()
         tags.requires_fit = False
         tags.input_tags.pairwise = is_precomputed(self)
+        tags.target_tags.multi_output = self.inference in ("auto", "exact") and (
+            self.likelihood is None or isinstance(self.likelihood, Gaussian)
+        )
         return tags

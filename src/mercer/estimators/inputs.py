@@ -1,8 +1,11 @@
-"""Refusing inputs that are no numbers, in words that say which columns and what to do."""
+"""What is given as X and y: refused in words that say which columns and rows and what to do."""
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import date, timedelta
 from typing import Any, NamedTuple
 
@@ -10,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-__all__ = ["require_numbers"]
+__all__ = ["names_left_out", "require_numbers"]
 
 _ADVICE = {
     "text": "encode text by scikit-learn's OneHotEncoder, or by its OrdinalEncoder with "
@@ -54,37 +57,61 @@ def require_numbers(X: Any, name: str = "X") -> None:
     _require_finite(X, name)
 
 
-def _require_finite(X: Any, name: str = "X") -> None:
-    """Raise ValueError that names columns and rows, if X is a table of numbers with some missing.
+@contextmanager
+def names_left_out() -> Iterator[None]:
+    """Predict from a matrix where the model knows its columns by name, and they are in order."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
+        yield
 
-    None counts as missing too. Anything but a table of two dimensions is left to scikit-learn's
+
+def _require_finite(X: Any, name: str) -> None:
+    """Raise ValueError that names columns and rows, if numbers are missing in a table or in y.
+
+    None and pandas' NA count as missing too. An X of any other shape is left to scikit-learn's
     checks, whose first words are these.
     """
     try:
         values = np.asarray(X)
         if values.dtype.kind == "c":
             return
-        values = values.astype(float)
+        values = _without_na(values).astype(float, copy=False)
     except (TypeError, ValueError):
         return
-    if values.ndim != 2 or np.all(np.isfinite(values)):
+    single = name == "y" and values.ndim == 1
+    if not (single or values.ndim == 2) or np.all(np.isfinite(values)):
         return
     labels = [repr(label) for label in X.columns] if hasattr(X, "columns") else None
     what = "NaN" if np.any(np.isnan(values)) else "infinity"
-    bad = np.isnan(values) if what == "NaN" else np.isinf(values)
+    bad = (np.isnan(values) if what == "NaN" else np.isinf(values)).reshape(len(values), -1)
     columns = np.flatnonzero(bad.any(axis=0))
     parts = []
     for k in columns[:5]:
         rows = np.flatnonzero(bad[:, k])
         shown = ", ".join(map(str, rows[:5])) + (" ..." if rows.size > 5 else "")
         label = str(k) if labels is None else labels[k]
-        parts.append(f"column {label} in row{'s' if rows.size > 1 else ''} {shown}")
+        column = "" if single else f"column {label} "
+        parts.append(f"{column}in row{'s' if rows.size > 1 else ''} {shown}")
     if columns.size > 5:
         parts.append(f"{columns.size - 5} more columns")
     raise ValueError(
-        f"Input {name} contains {what}: {'; '.join(parts)} (counted from 0). Leave those rows out, "
-        "or fill the values in, for instance by scikit-learn's SimpleImputer"
+        f"Input {name} contains {what}: {'; '.join(parts)} (counted from 0). Leave those rows out"
+        + ("" if name == "y" else ", or fill the values in, for instance by SimpleImputer")
     )
+
+
+def _is_na(value: Any) -> bool:
+    """Whether this is what pandas has for missing values in columns of whole numbers."""
+    pandas = sys.modules.get("pandas")  # without which there is none
+    return pandas is not None and value is pandas.NA
+
+
+def _without_na(values: NDArray[Any]) -> NDArray[Any]:
+    """Return objects with NaN in the place of pandas' NA, of which `float` makes nothing."""
+    if values.dtype != object or "pandas" not in sys.modules:
+        return values
+    missing = np.frompyfunc(_is_na, 1, 1)(values).astype(bool)
+    return np.where(missing, np.nan, values) if np.any(missing) else values
 
 
 def _columns(X: Any) -> Iterator[tuple[str, NDArray[Any]]]:
@@ -114,13 +141,13 @@ def _fault(column: str, values: NDArray[Any]) -> _Fault | None:
     if values.dtype.kind in "Mm":
         return _Fault(column, "dates or times", "")
     try:
-        values.astype(float)
+        _without_na(values).astype(float)
         return None
     except (TypeError, ValueError):
         pass
     for value in values:
         try:
-            if value is not None:  # missing, which scikit-learn's checks speak of
+            if value is not None and not _is_na(value):  # missing, of which others speak
                 float(value)
         except (TypeError, ValueError) as error:
             if isinstance(value, (str, bytes)):

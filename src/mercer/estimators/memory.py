@@ -41,15 +41,26 @@ def _container_memory() -> int | None:
         return None
 
 
-def require_memory(n: int, matrices: float = 1.0) -> None:
-    """Raise TooLargeError at once if so many n x n matrices cannot fit into memory."""
+_REGRESSORS = (
+    "SparseGPRegressor, SparseGreedyGPRegressor, BayesianCommitteeRegressor and OnlineGPRegressor"
+)
+_CLASSIFIERS = "SparseGPClassifier and OnlineGPClassifier"
+
+
+def require_memory(
+    n: int, matrices: float = 1.0, what: str = "an exact fit", classes: bool = False
+) -> None:
+    """Raise TooLargeError at once if so many n x n matrices cannot fit into memory.
+
+    `what` needs them, in words; `classes` says whether it is a classifier.
+    """
     needed = int(1.1 * matrices * 8 * n**2)
     available = available_memory()
     if available is None or needed <= available:
         return
     raise TooLargeError(
-        f"an exact fit to {n:,} rows with these options needs {needed / 2**30:,.1f} GiB for its "
-        f"matrices, and {available / 2**30:,.1f} GiB are available. SparseGPRegressor, "
-        "SparseGreedyGPRegressor, BayesianCommitteeRegressor and OnlineGPRegressor are made for "
-        "this size, in versions of Mercer that have them; with this one, fit a sample of the rows"
+        f"{what} to {n:,} rows with these options needs {needed / 2**30:,.1f} GiB for its "
+        f"matrices, and {available / 2**30:,.1f} GiB are available. "
+        f"{_CLASSIFIERS if classes else _REGRESSORS} are made for this size, in versions of Mercer "
+        "that have them; with this one, fit a sample of the rows"
     )

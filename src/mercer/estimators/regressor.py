@@ -10,12 +10,23 @@ from scipy.special import ndtri
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 
 from mercer.estimators.nested import NestedParameters
+from mercer.estimators.observed import (
+    adds_noise,
+    is_symmetric,
+    observed_cov,
+    observed_gradients,
+    observed_mean,
+    observed_var,
+)
 from mercer.likelihoods import Likelihood
 from mercer.posterior import Predictive
 
 __all__ = ["BayesianRegressor", "InputGradient", "as_generator"]
 
 Floats = NDArray[np.float64]
+
+# The highest level that a distribution function found by quadrature is sure to reach.
+_HIGHEST = 1.0 - 1e-14
 
 
 class InputGradient(NamedTuple):
@@ -67,8 +78,9 @@ class BayesianRegressor(
         return_cov : bool, default False
             Whether to return the joint covariance of all predictions too.
         latent : bool, default False
-            Whether the spread is that of the underlying function. By default it is that of a new
-            observation, noise included.
+            Whether mean and spread are those of the underlying function. By default they are
+            those of a new observation: the spread includes the noise, and where there is a link,
+            such as the logarithm of a rate, the mean is that of the counts.
 
         Returns
         -------
@@ -79,23 +91,38 @@ class BayesianRegressor(
         Notes
         -----
         O(n m) for means and O(n m^2) for standard deviations at n points with m basis functions,
-        in bounded memory; a joint covariance needs n^2.
+        in bounded memory; a joint covariance takes three arrays of n^2 at once, four under a link.
+        Under a link the mean of an observation takes the variance of the function, and so as long as the standard deviation.
+
+        Noise may have no variance (`StudentT` with at most 2 degrees of freedom): the standard
+        deviation is infinite then. It may have no mean either (at most 1): the median stands in
+        for it, with a warning. `predict_interval` serves in both cases.
         """
         if return_std and return_cov:
             raise ValueError("ask for return_std or return_cov, not both")
         predictive, likelihood, X = self._model(X)
-        if not (return_std or return_cov):
-            return self._shaped(predictive.mean(X))
+        s = predictive.scale
         if return_cov:
             mean, cov = predictive.mean(X), predictive.cov(X)
             if not latent:
-                rows = np.arange(len(mean))
-                mean, cov[rows, rows] = _observed(predictive, likelihood, mean, cov[rows, rows])
+                # in place: of all that is here the covariance alone is of size n x n
+                cov /= s**2
+                m = mean / s
+                mean = s * observed_mean(likelihood, m, np.einsum("iip->ip", cov).copy())
+                cov = observed_cov(likelihood, m, cov)
+                cov *= s**2
             return self._shaped(mean), self._shaped(cov)
-        mean, var = predictive.mean_and_var(X)
+        if return_std or not (latent or adds_noise(likelihood)):
+            mean, var = predictive.mean_and_var(X)
+        else:
+            mean = predictive.mean(X)
+            var = np.zeros(mean.shape)  # which has no part in it
+        std = np.sqrt(var)
         if not latent:
-            mean, var = _observed(predictive, likelihood, mean, var)
-        return self._shaped(mean), self._shaped(np.sqrt(var))
+            m, v = mean / s, var / s**2
+            mean = s * observed_mean(likelihood, m, v)
+            std = s * np.sqrt(observed_var(likelihood, m, v)) if return_std else std
+        return (self._shaped(mean), self._shaped(std)) if return_std else self._shaped(mean)
 
     def predict_interval(
         self, X: ArrayLike, coverage: float = 0.95, latent: bool = False
@@ -107,12 +134,13 @@ class BayesianRegressor(
         X : array-like of shape (n, d)
             Where to predict.
         coverage : float, default 0.95
-            The probability that the interval is to hold, between 0 and 1.
+            The probability that the interval is to hold, between 0 and 1. Where noise is not
+            symmetric the upper tail is 1e-14 at the least.
         latent : bool, default False
             Whether the interval is for the underlying function instead of a new observation.
         """
         try:
-            inside = 0.0 < coverage < 1.0
+            inside = 0.0 < coverage < 1.0 and float(coverage) < 1.0
         except TypeError:
             inside = False
         if not inside:
@@ -121,14 +149,16 @@ class BayesianRegressor(
         mean, var = predictive.mean_and_var(X)
         tail = 0.5 * (1.0 - float(coverage))
         if latent:
-            half = ndtri(1.0 - tail) * np.sqrt(var)
+            half = -ndtri(tail) * np.sqrt(var)
             return self._shaped(mean - half), self._shaped(mean + half)
         s = predictive.scale
-        low, high = (
-            self._shaped(s * likelihood.quantile(mean / s, var / s**2, level))
-            for level in (tail, 1.0 - tail)
-        )
-        return low, high
+        m, v = mean / s, var / s**2
+        low = likelihood.quantile(m, v, tail)
+        if is_symmetric(likelihood):
+            high = 2.0 * m - low  # which knows tails that 1 - tail has lost
+        else:
+            high = likelihood.quantile(m, v, min(1.0 - tail, _HIGHEST))
+        return self._shaped(s * low), self._shaped(s * high)
 
     def predict_gradient(self, X: ArrayLike) -> InputGradient:
         """Return the derivatives in x of the mean and standard deviation that `predict` returns.
@@ -139,12 +169,15 @@ class BayesianRegressor(
             `mean` and `std`, each of shape (n, d), or (n, d, P) for several outputs.
         """
         predictive, likelihood, X = self._model(X)
+        s = predictive.scale
         dmean, dvar = predictive.gradients(X)
         mean, var = predictive.mean_and_var(X)
-        std = np.sqrt(_observed(predictive, likelihood, mean, var)[1])
+        mean, var = mean / s, var / s**2
+        dmean, dvar = observed_gradients(likelihood, mean, var, dmean / s, dvar / s**2)
+        std = np.sqrt(observed_var(likelihood, mean, var))
         safe = np.where(std > 0, std, 1.0)[:, None, :]
         dstd = np.where(std[:, None, :] > 0, dvar / (2.0 * safe), 0.0)
-        return InputGradient(self._shaped(dmean), self._shaped(dstd))
+        return InputGradient(self._shaped(s * dmean), self._shaped(s * dstd))
 
     def log_predictive_density(self, X: ArrayLike, y: ArrayLike) -> Floats:
         """Return the log density of each observed y under its prediction.
@@ -212,15 +245,6 @@ class BayesianRegressor(
         if not latent:
             draws = predictive.scale * likelihood.sample(draws / predictive.scale, rng)
         return draws.transpose(0, 2, 1) if self._multioutput else draws[..., 0]
-
-
-def _observed(
-    predictive: Predictive, likelihood: Likelihood, mean: Floats, var: Floats
-) -> tuple[Floats, Floats]:
-    """Return mean and variance of new observations; the likelihood is in units of `scale`."""
-    s = predictive.scale
-    latent = mean / s, var / s**2
-    return s * likelihood.predictive_mean(*latent), s**2 * likelihood.predictive_var(*latent)
 
 
 def as_generator(random_state: Any) -> np.random.Generator:

@@ -8,21 +8,26 @@ import numpy as np
 
 from mercer.estimators.nested import column_names
 from mercer.estimators.regressor import as_generator
-from mercer.evidence import CRITERIA
+from mercer.evidence import CRITERIA, best_engine, engines_that_take, require_pair
 from mercer.kernels import Kernel, from_sklearn
-from mercer.likelihoods import Gaussian
+from mercer.likelihoods import Gaussian, Likelihood, SoftLabels, Softmax
+from mercer.likelihoods.labels import Binary
 from mercer.params import Parameter
 
 __all__ = [
-    "as_gaussian",
     "as_kernel",
+    "as_likelihood",
     "check_options",
+    "chosen_engine",
     "is_sklearn_kernel",
     "require_choice",
     "require_count",
     "require_flag",
     "require_mercer",
 ]
+
+#: The engines of a regressor.
+INFERENCES = ("auto", "exact", "laplace", "ep", "vi", "map")
 
 
 def require_choice(name: str, value: Any, choices: tuple[str | None, ...]) -> None:
@@ -54,10 +59,10 @@ def require_count(name: str, value: Any, least: int) -> None:
 
 
 def check_options(estimator: Any) -> None:
-    """Raise ValueError for an option of an exact regressor that is none of its choices."""
-    require_choice("inference", estimator.inference, ("auto", "exact"))
+    """Raise ValueError for an option of a `GPRegressor` that is none of its choices."""
+    require_choice("inference", estimator.inference, INFERENCES)
     require_choice("hyperprior", estimator.hyperprior, ("default", None))
-    require_choice("objective", estimator.objective, CRITERIA)
+    require_choice("objective", estimator.objective, (*CRITERIA, "joint"))
     if not callable(estimator.optimizer):
         require_choice("optimizer", estimator.optimizer, ("lbfgs", None))
     require_count("n_restarts", estimator.n_restarts, 0)
@@ -125,13 +130,18 @@ def require_mercer(kernel: Kernel) -> None:
         )
 
 
-def as_gaussian(spec: Any, from_kernel: Parameter | None) -> Gaussian | None:
-    """Return the likelihood, or None where its noise is to be chosen from the data."""
+def as_likelihood(spec: Any, from_kernel: Parameter | None) -> Likelihood | None:
+    """Return the likelihood, or None where Gaussian noise is to be chosen from the data."""
     if spec is None:
         return None if from_kernel is None else Gaussian(from_kernel)
-    if not isinstance(spec, Gaussian):
+    if isinstance(spec, Binary | Softmax | SoftLabels):
+        raise ValueError(
+            f"{spec!r} is a likelihood of classes, and the targets of a regression are numbers; "
+            "use GPClassifier"
+        )
+    if not isinstance(spec, Likelihood):
         require_instance("likelihood", spec)
-        text = f"likelihood must be None or a Gaussian for exact inference, got {spec!r}"
+        text = f"likelihood must be None or one of mercer.likelihoods, got {spec!r}"
         if isinstance(spec, (int, float, np.number)):
             text += f"; for noise of that variance give mercer.likelihoods.Gaussian({spec})"
         elif isinstance(spec, np.ndarray):
@@ -142,4 +152,56 @@ def as_gaussian(spec: Any, from_kernel: Parameter | None) -> Gaussian | None:
             "the noise is given twice, by a WhiteKernel in the kernel and by the likelihood; "
             "leave one of them out"
         )
-    return None if spec.noise is None else spec
+    return None if isinstance(spec, Gaussian) and spec.noise is None else spec
+
+
+def chosen_engine(estimator: Any, likelihood: Likelihood | None) -> str:
+    """Return the engine that an estimator asks for; raises ValueError for one that cannot be."""
+    gaussian = likelihood is None or isinstance(likelihood, Gaussian)
+    inference: str = estimator.inference
+    if inference == "auto":
+        inference = "exact" if gaussian else best_engine(likelihood)
+    if inference == "exact":
+        if not gaussian:
+            others = ", ".join(map(repr, engines_that_take(likelihood)))
+            raise ValueError(
+                f"exact inference is for Gaussian noise, got {likelihood!r}; inference='auto' "
+                f"chooses among {others}"
+            )
+        if estimator.objective == "joint":
+            _require_joint(estimator, inference)
+        return inference
+    require_pair(Gaussian(1.0) if likelihood is None else likelihood, inference)
+    if estimator.objective == "loo":
+        raise ValueError(
+            f"objective='loo' goes with exact inference alone, got inference={inference!r}: the "
+            "leave-one-out density of the other engines has no gradient; use objective='evidence'"
+        )
+    if estimator.objective == "joint":
+        _require_joint(estimator, inference)
+    if estimator.normalize_y:
+        raise ValueError(
+            f"normalize_y=True goes with exact inference alone, got inference={inference!r}; "
+            "divide the targets by np.std(y) where that makes sense, or leave kernel and "
+            "likelihood to be chosen in the units of the data"
+        )
+    return inference
+
+
+def _require_joint(estimator: Any, inference: str) -> None:
+    """Raise ValueError where the joint density is to be climbed by what cannot do it."""
+    if inference != "map":
+        raise ValueError(
+            "objective='joint' is the joint density of the most probable function and the "
+            f"hyperparameters, and goes with inference='map', got inference={inference!r}"
+        )
+    if callable(estimator.optimizer):
+        raise ValueError(
+            "objective='joint' has no gradient in all at once that a callable optimizer could "
+            "take: give optimizer='lbfgs', by which function and hyperparameters are found in turn"
+        )
+    if estimator.n_restarts > 0:
+        raise ValueError(
+            "objective='joint' climbs from one start, in turn, and has no maximum that random "
+            f"starts could find; got n_restarts={estimator.n_restarts}, give n_restarts=0"
+        )

@@ -19,10 +19,14 @@ class StorableEstimator:
     The state is the constructor's parameters and every attribute that `fit` has set.
     """
 
+    X_train_: Any
+
     def to_state(self) -> dict[str, Any]:
         """Return the parameters and the fitted attributes."""
         params = self.get_params(deep=False)  # type: ignore[attr-defined]
         fitted = {k: v for k, v in vars(self).items() if k not in params}
+        if fitted.get("X_train_") is not None and fitted["X_train_"] is _points(fitted):
+            fitted["X_train_"] = None  # they are written with the posterior
         return {"params": _storable(params), "fitted": fitted}
 
     @classmethod
@@ -31,7 +35,15 @@ class StorableEstimator:
         model = cls(**state["params"])
         for name, value in state["fitted"].items():
             setattr(model, name, value)
+        if "X_train_" in vars(model) and model.X_train_ is None:
+            model.X_train_ = _points(vars(model))
         return model
+
+
+def _points(fitted: dict[str, Any]) -> Any:
+    """Return the basis points of a model's posterior, or of the first if it has several."""
+    posteriors = [fitted.get("posterior_"), *fitted.get("posteriors_", ())]
+    return next((each.basis.points for each in posteriors if each is not None), None)
 
 
 def _storable(params: dict[str, Any]) -> dict[str, Any]:

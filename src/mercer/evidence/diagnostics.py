@@ -10,12 +10,16 @@ from numpy.typing import NDArray
 
 from mercer.errors import BoundWarning, ConvergenceWarning, warn
 from mercer.evidence.defaults import deviation, rounding
+from mercer.evidence.latent import LatentObjective
+from mercer.evidence.noise_alone import evidence_of_noise
 from mercer.evidence.objective import Data, Objective
 from mercer.evidence.optimum import Optimum
 from mercer.evidence.parts import parts
 from mercer.evidence.searchable import Searchable
+from mercer.evidence.shares import NEGLIGIBLE, variances_over
 from mercer.inference.exact import conditioned
 from mercer.kernels import Kernel, Precomputed
+from mercer.kernels.dot import Dot
 from mercer.means import Mean
 
 __all__ = [
@@ -23,12 +27,18 @@ __all__ = [
     "standard_errors",
     "undetermined",
     "warn_at_bounds",
+    "warn_if_noise_does_better",
     "warn_if_unrelated",
     "warn_of_search",
 ]
 
 Floats = NDArray[np.float64]
 
+_WIDEN = "widen its bounds with Parameter(value, bounds=(low, high)), or fix it"
+_NOTHING = (
+    "this term of the kernel explains nothing: leave it out, or, if there is a signal, try "
+    "n_restarts=5"
+)
 # What to do about a parameter of this name at this bound.
 _ADVICE = {
     ("noise", "lower"): (
@@ -41,11 +51,19 @@ _ADVICE = {
     ("length_scale", "upper"): (
         "that input hardly matters, or the search began too far away (try n_restarts=5)"
     ),
-    ("variance", "lower"): (
-        "this term of the kernel explains nothing: leave it out, or, if there is a signal, try "
-        "n_restarts=5 or a shorter length_scale"
+    ("df", "lower"): (
+        "some targets are so far off that the noise has no mean, and predict() no standard "
+        "deviation (predict_interval() serves); for noise that has both, fix it, as in "
+        "StudentT(Parameter(4.0, fixed=True))"
     ),
+    ("df", "upper"): "the tails are those of Gaussian noise, which is faster",
+    ("epsilon", "lower"): "a zone without cost is of no use here; Laplace() does without it",
+    ("threshold", "lower"): "the noise has no Gaussian middle; Laplace() is that limit",
+    ("threshold", "upper"): "the noise has no heavy tails; Gaussian() is that limit, and faster",
+    ("variance", "lower"): f"{_NOTHING} or a shorter length_scale",
 }
+# How many nats below that of noise alone an evidence may be.
+_LITTLE = 2.0
 
 
 def undetermined(data: Data, mean: Mean) -> str | None:
@@ -78,7 +96,7 @@ def undetermined(data: Data, mean: Mean) -> str | None:
 
 
 def warn_of_search(
-    objective: Objective, optimum: Optimum, columns: Sequence[str] | None = None
+    objective: Objective | LatentObjective, optimum: Optimum, columns: Sequence[str] | None = None
 ) -> None:
     """Warn of a search that stopped early, of bounds, and of rows that are all far apart.
 
@@ -93,35 +111,42 @@ def warn_of_search(
     words: dict[str, str] = {}
     if columns is not None and np.shape(objective.data.X)[1:] == (len(columns),):
         words = _length_scales_in_words(objective.kernel, columns)
-    warn_at_bounds(objective, optimum.theta, words)
-    kernel, _ = objective.unpack(optimum.theta)
+    kernel = objective.unpack(optimum.theta)[0]
+    warn_at_bounds(objective, optimum.theta, words, _advice_on_terms(objective, kernel))
+    if isinstance(objective, Objective):
+        warn_if_noise_does_better(objective, optimum)
     if kernel.is_numeric and not isinstance(kernel, Precomputed):
         warn_if_unrelated(kernel, objective.data.X)
 
 
 def warn_at_bounds(
-    objective: Searchable, theta: Floats, words: Mapping[str, str] | None = None
+    objective: Searchable,
+    theta: Floats,
+    words: Mapping[str, str] | None = None,
+    advice: Mapping[tuple[str, str], str] | None = None,
 ) -> None:
     """Warn of the parameters that stand at a bound, and say what to do about each.
 
-    `words` has what to call them, where that is not their name.
+    `words` has what to call them, where that is not their name; `advice` what to do about one at
+    the "lower" or "upper" bound, where its name alone does not tell.
     """
-    low, high = objective.bounds.T
-    near = 1e-4 * np.minimum(high - low, 1.0)
     lines = []
-    for i, name in enumerate(objective.parameter_names):
-        side = (
-            "lower"
-            if theta[i] <= low[i] + near[i]
-            else "upper"
-            if theta[i] >= high[i] - near[i]
-            else None
-        )
+    sides = _sides(theta, objective.bounds)
+    for name, side in zip(objective.parameter_names, sides, strict=True):
         if side is not None:
             shown = (words or {}).get(name, name)
-            lines.append(f"{shown} at its {side} bound: {_advice(name, side)}")
+            todo = (advice or {}).get((name, side)) or _advice(name, side)
+            lines.append(f"{shown} at its {side} bound: {todo}")
     if lines:
         warn("the best hyperparameters found stand at a bound. " + "; ".join(lines), BoundWarning)
+
+
+def _sides(theta: Floats, bounds: Floats) -> list[str | None]:
+    """Return at which of its bounds each component stands, None if at neither."""
+    low, high = bounds.T
+    near = 1e-4 * np.minimum(high - low, 1.0)
+    lower, upper = theta <= low + near, theta >= high - near
+    return ["lower" if a else "upper" if b else None for a, b in zip(lower, upper, strict=True)]
 
 
 def _length_scales_in_words(kernel: Kernel, columns: Sequence[str]) -> dict[str, str]:
@@ -140,10 +165,71 @@ def _length_scales_in_words(kernel: Kernel, columns: Sequence[str]) -> dict[str,
 
 def _advice(name: str, side: str) -> str:
     parameter = name.rpartition(".")[2].partition("[")[0]
-    return _ADVICE.get(
-        (parameter, side),
-        "widen its bounds with Parameter(value, bounds=(low, high)), or fix it",
+    return _ADVICE.get((parameter, side), _WIDEN)
+
+
+def _advice_on_terms(
+    objective: Objective | LatentObjective, kernel: Kernel
+) -> dict[tuple[str, str], str]:
+    """Return the advice on parameters that goes by what the term they belong to is and does."""
+    X = objective.data.X
+    every = list(parts(kernel, X.shape[1] if np.ndim(X) == 2 else 0))
+    shares = _shares(objective, kernel)
+    advice = {}
+    for part in every:
+        name = f"kernel.{part.path}variance"
+        if name in shares:
+            scaled = any(
+                each.path.startswith(part.path) and "length_scale" in each.kernel.parameters
+                for each in every
+            )
+            nothing = _NOTHING + (" or a shorter length_scale" if scaled else "")
+            advice[name, "lower"] = nothing if shares[name] < NEGLIGIBLE else _WIDEN
+        if isinstance(part.kernel, Dot) and "length_scale" in part.kernel.parameters:
+            of_each = part.kernel.parameters["length_scale"].is_vector
+            for i in range(len(part.columns) if of_each else 1):
+                scale = f"kernel.{part.path}length_scale" + (f"[{i}]" if of_each else "")
+                advice[scale, "lower"] = _WIDEN
+    return advice
+
+
+def _shares(objective: Objective | LatentObjective, kernel: Kernel) -> dict[str, float]:
+    """Return how much of the targets' variance each variance in the kernel accounts for."""
+    if isinstance(objective, Objective):
+        seen = objective.data.Y / objective.data.scale
+    else:
+        seen = np.asarray(objective.likelihood.initial(objective.data.y), dtype=float)
+    unit = float(np.mean(deviation(seen) ** 2)) or 1.0
+    variances = variances_over(kernel, objective.data.X)
+    return {f"kernel.{name}": variance / unit for name, variance in variances.items()}
+
+
+def warn_if_noise_does_better(objective: Objective, optimum: Optimum) -> None:
+    """Warn if the targets are more probable under noise alone than with the kernel.
+
+    Not where `warn_at_bounds` has said why: a variance is at its lower bound, or bounds that the
+    user gave are in the way.
+    """
+    if objective.criterion != "evidence":
+        return
+    kernel, likelihood = objective.unpack(optimum.theta)
+    given = np.concatenate([kernel.bounds, likelihood.bounds])
+    sides = zip(objective.parameter_names, _sides(optimum.theta, objective.bounds), strict=True)
+    told = any(_sides(optimum.theta, given)) or any(
+        name.endswith(".variance") and side == "lower" for name, side in sides
     )
+    alone = None if told else evidence_of_noise(objective, likelihood)
+    if alone is None:
+        return
+    value = optimum.value - kernel.log_prior() - likelihood.log_prior()
+    if value < alone - _LITTLE:
+        warn(
+            f"the log evidence of the best hyperparameters found is {value:.6g}, that of noise "
+            f"alone {alone:.6g}: with {kernel!r} the model does worse than without a kernel. Try "
+            "n_restarts=5, begin in the units of the data (periods above all), or take another "
+            "kernel",
+            ConvergenceWarning,
+        )
 
 
 def warn_if_unrelated(kernel: Kernel, X: Any) -> None:
@@ -162,19 +248,25 @@ def warn_if_unrelated(kernel: Kernel, X: Any) -> None:
 
 
 def hessian(
-    evaluate: Callable[[Floats], tuple[float, Floats]], theta: Floats, step: float = 1e-4
+    evaluate: Callable[[Floats], tuple[float, Floats]],
+    theta: Floats,
+    step: float = 1e-4,
+    directions: Floats | None = None,
 ) -> Floats:
     """Return the second derivatives of a function by central differences of its gradient.
 
-    `evaluate` must raise where it has no value, rather than return a penalty.
+    `evaluate` must raise where it has no value, rather than return a penalty. The differences are
+    along `directions`, the columns of a matrix, or without these along the components of theta.
     """
-    p = theta.size
-    H = np.empty((p, p))
-    for i in range(p):
-        shift = np.zeros(p)
-        shift[i] = step
-        H[i] = (evaluate(theta + shift)[1] - evaluate(theta - shift)[1]) / (2.0 * step)
-    return 0.5 * (H + H.T)
+    T = np.eye(theta.size) if directions is None else directions
+    slopes = [
+        (evaluate(theta + shift)[1] - evaluate(theta - shift)[1]) / (2.0 * step)
+        for shift in step * T.T
+    ]
+    along = np.reshape(slopes, T.shape) @ T  # T' H T
+    if directions is not None:
+        along = np.linalg.solve(T.T, np.linalg.solve(T.T, along.T).T)
+    return np.asarray(0.5 * (along + along.T))
 
 
 def standard_errors(H: Floats) -> Floats:

@@ -26,9 +26,9 @@ Floats = NDArray[np.float64]
 
 # In units of the log evidence for each unit of log-parameter: what is left to gain is far below
 # what a standard error of the parameters is worth.
-_GRADIENT_TOLERANCE = 1e-3
+GRADIENT_TOLERANCE = 1e-3
 # The least relative gain of a step, in the same units divided by the first gradient's length.
-_GAIN_TOLERANCE = 1e-8
+GAIN_TOLERANCE = 1e-8
 
 #: As scikit-learn's: (function to minimise, start, bounds) -> (best theta, least value).
 Optimizer = Callable[..., tuple[Floats, float]]
@@ -42,31 +42,36 @@ def _lbfgs(function: Recorder, start: Floats, bounds: Floats, max_iter: int) -> 
     The first step of L-BFGS-B is the gradient itself, cut off by the bounds: with the gradients
     of a poor start, hundreds of units long, it lands in a corner of the box and stays there. In
     these units it is at most one unit of log-parameter long.
+
+    It moves along the directions that the objective names, which are the components of theta where
+    these have bounds.
     """
+    T = function.directions
+    within = np.linalg.solve(T, start)
     first: tuple[float, Floats] | None = function(start)
     assert first is not None
-    unit = 1.0 / max(1.0, float(np.linalg.norm(first[1])))
+    unit = 1.0 / max(1.0, float(np.linalg.norm(T.T @ first[1])))
 
-    def scaled(theta: Floats) -> tuple[float, Floats]:
+    def scaled(along: Floats) -> tuple[float, Floats]:
         nonlocal first
-        if first is not None and np.array_equal(theta, start):
+        if first is not None and np.array_equal(along, within):
             value, gradient = first
             first = None
         else:
-            value, gradient = function(theta)
-        return unit * value, unit * gradient
+            value, gradient = function(T @ along)
+        return unit * value, unit * T.T @ gradient
 
     result = minimize(
         scaled,
-        start,
+        within,
         jac=True,
         method="L-BFGS-B",
         bounds=bounds,
         options={
             "maxiter": max_iter,
             "maxfun": 10 * max_iter,
-            "ftol": _GAIN_TOLERANCE,
-            "gtol": _GRADIENT_TOLERANCE * unit,
+            "ftol": GAIN_TOLERANCE,
+            "gtol": GRADIENT_TOLERANCE * unit,
         },
     )
     optimum = function.optimum("stopped", str(result.message), int(result.nit))
@@ -77,15 +82,9 @@ def _lbfgs(function: Recorder, start: Floats, bounds: Floats, max_iter: int) -> 
 
 
 def _run(
-    function: Function,
-    start: Floats,
-    bounds: Floats,
-    optimizer: str | Optimizer,
-    max_iter: int,
-    report: Report | None,
-    number: int,
+    recorder: Recorder, start: Floats, bounds: Floats, optimizer: str | Optimizer, max_iter: int
 ) -> Optimum:
-    recorder = Recorder(function, bounds, report, number)
+    recorder.begin()
     try:
         if callable(optimizer):
             theta, _ = optimizer(recorder, start, bounds=bounds)
@@ -141,14 +140,15 @@ def maximise(
         return Optimum(objective.theta, np.nan, "fixed", "there is nothing to optimise")
     rng = np.random.default_rng(random_state)
     points = starts(objective, n_restarts, rng)
-    arguments = (objective.bounds, optimizer, max_iter, report)
+    arguments = (objective.bounds, optimizer, max_iter)
     threads = min(effective_n_jobs(n_jobs), len(points))
     found: list[Optimum | Failure] = []
     if threads > 1:
-        found = _together(objective, points, threads, arguments)
+        found = _together(objective, points, threads, arguments, report)
     else:
         for number, point in enumerate(points, 1):
-            end = _attempt(objective, objective, point, *arguments, number)
+            recorder = _recorder(objective, objective, report, number)
+            end = _attempt(objective, recorder, point, *arguments)
             found.append(end)
             if isinstance(end, Optimum) and end.status == "interrupted":
                 break
@@ -165,17 +165,23 @@ def maximise(
     return best
 
 
+def _recorder(
+    objective: Searchable, function: Function, report: Report | None, number: int
+) -> Recorder:
+    return Recorder(function, objective.bounds, report, number, objective.directions)
+
+
 def _attempt(
-    objective: Searchable, function: Function, start: Floats, *arguments: Any
+    objective: Searchable, recorder: Recorder, start: Floats, *arguments: Any
 ) -> Optimum | Failure:
-    """Run one start of the objective, as `function` evaluates it; the error if there is no value.
+    """Run one start of the objective, as the recorder sees it; the error if there is no value.
 
     Jitter is held during a search, so that the objective stays continuous, and a step into
     matrices that cannot be factorised turns back. Only a search that ends at their edge is worth
     more of it. Of several ends the best is kept, and the objective as it was for the next start.
     """
     try:
-        found = [_run(function, start, *arguments)]
+        found = [_run(recorder, start, *arguments)]
     except NotPositiveDefiniteError as error:
         return error
     held = found[0].jitter = objective.jitter
@@ -187,7 +193,7 @@ def _attempt(
         if not objective.take_jitter():
             break
         try:
-            found.append(_run(function, last.theta, *arguments))
+            found.append(_run(recorder, last.theta, *arguments))
         except KeyboardInterrupt:
             last.status = "interrupted"
             break
@@ -201,6 +207,7 @@ def _together(
     points: Sequence[Floats],
     threads: int,
     arguments: tuple[Any, ...],
+    report: Report | None,
 ) -> list[Optimum | Failure]:
     """Run the starts on several threads, each with a copy of the objective.
 
@@ -223,7 +230,8 @@ def _together(
 
         def run() -> Optimum | Failure:
             try:
-                return _attempt(own, evaluate, point, *arguments, number)
+                recorder = _recorder(own, evaluate, report, number)
+                return _attempt(own, recorder, point, *arguments)
             except KeyboardInterrupt as error:  # before its first evaluation
                 return error
 

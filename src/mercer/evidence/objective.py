@@ -6,7 +6,6 @@ in K, in the noise variances and in the mean; the kernel and the likelihood pull
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,9 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mercer.errors import NotPositiveDefiniteError
-from mercer.evidence.starts import start_intervals
+from mercer.evidence.guarded import Fitted, Guarded
 from mercer.inference import leave_one_out, log_density, loo
-from mercer.inference.exact import Adjoints, ExactProblem, Solution, evidence, solve
+from mercer.inference.exact import Adjoints, ExactProblem, Solution, evidence, posterior, solve
 from mercer.kernels import Kernel
 from mercer.likelihoods import Gaussian
 from mercer.means import Mean
@@ -49,7 +48,7 @@ class Data:
         return float(len(self.Y) if self.weights is None else np.sum(self.weights))
 
 
-class Objective:
+class Objective(Guarded):
     """log p(Y | theta) + log p(theta), or the leave-one-out density, as a function of theta.
 
     theta holds the free parameters of the kernel, then those of the likelihood. Coefficients of
@@ -64,6 +63,8 @@ class Objective:
         The interval of each component; the kernel's and likelihood's own without it.
     """
 
+    inference = "exact"
+
     def __init__(
         self,
         kernel: Kernel,
@@ -75,55 +76,15 @@ class Objective:
     ) -> None:
         if criterion not in CRITERIA:
             raise ValueError(f"the criterion must be one of {CRITERIA}, got {criterion!r}")
-        self.kernel, self.likelihood, self.mean = kernel, likelihood, mean
+        super().__init__(kernel, {"likelihood": likelihood}, data.X, bounds)
+        self.likelihood, self.mean = likelihood, mean
         self.data, self.criterion = data, criterion
-        self.bounds = (
-            np.concatenate([kernel.bounds, likelihood.bounds]) if bounds is None else bounds
-        )
-        self.jitter: float | None = None
-        self._split = kernel.theta.size
         self._workspace: Floats | None = None
-        self._last_good: tuple[Floats, float] | None = None
-        self._failed: Floats | None = None
-
-    @property
-    def theta(self) -> Floats:
-        """The start."""
-        return np.concatenate([self.kernel.theta, self.likelihood.theta])
-
-    @property
-    def parameter_names(self) -> list[str]:
-        """A name for each component."""
-        return [
-            *(f"kernel.{name}" for name in self.kernel.parameter_names),
-            *(f"likelihood.{name}" for name in self.likelihood.parameter_names),
-        ]
-
-    def draw_theta(self, rng: np.random.Generator) -> Floats:
-        """Return a random start."""
-        return np.concatenate([self.kernel.draw_theta(rng), self.likelihood.draw_theta(rng)])
-
-    def start_intervals(self) -> Floats:
-        """Return the intervals to draw starts from, shape (p, 2); NaN where there is none."""
-        rest = np.full((self.likelihood.theta.size, 2), np.nan)
-        return np.concatenate([start_intervals(self.kernel, self.data.X), rest])
-
-    def begin_at_best(self, kernels: Sequence[Kernel]) -> None:
-        """Move the start to that of several kernels of the same form whose value is highest."""
-        rest = self.likelihood.theta
-        values = []
-        for kernel in kernels:
-            values.append(self.value(np.concatenate([kernel.theta, rest])))
-            self.jitter = None  # what one of them needs the others may do without
-        self.kernel = kernels[int(np.argmax(values))]
 
     def unpack(self, theta: ArrayLike) -> tuple[Kernel, Gaussian]:
         """Return the kernel and the likelihood with these parameters."""
-        theta = np.asarray(theta, dtype=float)
-        return (
-            self.kernel.with_theta(theta[: self._split]),
-            self.likelihood.with_theta(theta[self._split :]),
-        )
+        kernel, likelihood = self._with(theta)
+        return kernel, likelihood
 
     def problem(
         self, kernel: Kernel, likelihood: Gaussian, mean: Mean | None = None
@@ -161,50 +122,9 @@ class Objective:
             return -units
         return float(outputs * likelihood.weight_constant(n, data.weights) - units)
 
-    def __call__(self, theta: ArrayLike) -> tuple[float, Floats]:
-        """Return the value and its gradient at theta.
-
-        Where Q cannot be factorised the value is a finite penalty that falls off with the distance
-        from the last point where it could, with its own gradient, so that a line search turns back.
-        """
-        theta = np.asarray(theta, dtype=float)
-        try:
-            value, gradient = self.evaluate(theta)
-        except NotPositiveDefiniteError:
-            if self._last_good is None:
-                raise
-            self._failed = theta
-            good, value_there = self._last_good
-            step = theta - good
-            height = 10.0 * (1.0 + abs(value_there))
-            return float(value_there - height * (1.0 + step @ step)), -2.0 * height * step
-        self._last_good = (theta, value)
-        return value, gradient
-
-    @property
-    def failed(self) -> bool:
-        """Whether Q could not be factorised somewhere, since jitter was last decided on."""
-        return self._failed is not None
-
-    def take_jitter(self) -> bool:
-        """Decide on the jitter that the last point needs at which Q could not be factorised.
-
-        Returns whether there was such a point, and a jitter that serves it.
-        """
-        if self._failed is None:
-            return False
-        problem = replace(self.problem(*self.unpack(self._failed)), jitter=None)
-        try:
-            jitter = solve(problem, self._workspace).factor.jitter
-        except NotPositiveDefiniteError:
-            return False
-        more = jitter > (self.jitter or 0.0)
-        self.hold_jitter(jitter if more else self.jitter)
-        return more
-
-    def hold_jitter(self, jitter: float | None) -> None:
-        """Go on with this jitter, whatever failed without it; None lets the next point decide."""
-        self.jitter, self._failed = jitter, None
+    def _jitter_for(self, theta: Floats) -> float:
+        problem = replace(self.problem(*self.unpack(theta)), jitter=None)
+        return solve(problem, self._workspace).factor.jitter
 
     def evaluate(self, theta: Floats) -> tuple[float, Floats]:
         """Return the value and its gradient; raises where Q cannot be factorised."""
@@ -269,6 +189,16 @@ class Objective:
             extra = likelihood.weight_constant_gradient(n, data.weights)
             dlikelihood = dlikelihood + outputs * extra
         return np.concatenate([dkernel, dlikelihood])
+
+    def fitted(self, theta: Floats) -> Fitted:
+        """Return the model at theta with its posterior; raises where Q cannot be factorised."""
+        kernel, likelihood = self.unpack(theta)
+        problem = self.problem(kernel, likelihood)
+        process, solution = posterior(problem, self.mean, self.data.scale)
+        # integrated coefficients are part of the process, not of its mean
+        mean = self.mean if self.mean.estimate == "integrate" else process.mean_function
+        value = solution.log_evidence + self.constant(likelihood)
+        return Fitted(kernel, likelihood, mean, process, value, solution.factor.jitter, solution)
 
     def __copy__(self) -> Objective:
         """Return an objective with the same jitter and a workspace of its own."""

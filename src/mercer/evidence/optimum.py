@@ -30,7 +30,7 @@ class Optimum:
     message : the optimiser's words
     thetas, values : every evaluation, in order
     n_iterations : of the optimiser, at the start that won
-    slope : of the objective at theta, along the steepest component that is not at a bound
+    slope : of the objective at theta, along the steepest direction that is not at a bound
     jitter : with which the objective was evaluated there; None if it never was
     """
 
@@ -70,13 +70,28 @@ class Lines:
 
 
 class Recorder:
-    """Wraps an objective for a minimiser: negates, records, reports, and remembers the best."""
+    """Wraps an objective for a minimiser: negates, records, reports, and remembers the best.
+
+    A start may take several searches, one after the other. `begin` opens a new record for each;
+    what is reported goes on through all of them.
+    """
 
     def __init__(
-        self, function: Function, bounds: Floats, report: Report | None = None, start: int = 1
+        self,
+        function: Function,
+        bounds: Floats,
+        report: Report | None = None,
+        start: int = 1,
+        directions: Floats | None = None,
     ) -> None:
         self.function, self.bounds = function, bounds
+        self.directions = np.eye(len(bounds)) if directions is None else directions
         self.report, self.start = report, start
+        self.count, self.best = 0, -np.inf  # of all searches
+        self.begin()
+
+    def begin(self) -> None:
+        """Open the record of another search."""
         self.thetas: list[Floats] = []
         self.values: list[float] = []
         self.gradient = np.empty(0)  # at the best of them
@@ -88,15 +103,17 @@ class Recorder:
             self.gradient = gradient
         self.thetas.append(np.array(theta))
         self.values.append(value)
+        self.count, self.best = self.count + 1, max(self.best, value)
         if self.report is not None:
-            self.report(self.start, len(self.values), value, max(self.values))
+            self.report(self.start, self.count, value, self.best)
         return (-value, -gradient) if eval_gradient else -value
 
     def optimum(self, status: str, message: str, iterations: int | None = None) -> Optimum:
-        """Return the best point so far."""
+        """Return the best point of this search so far."""
         best = int(np.argmax(self.values))
         iterations = len(self.values) if iterations is None else iterations
         theta, value = self.thetas[best], self.values[best]
         inside = (theta > self.bounds[:, 0]) & (theta < self.bounds[:, 1])
-        slope = float(np.max(np.abs(self.gradient[inside]), initial=0.0))
+        along = self.directions.T @ self.gradient
+        slope = float(np.max(np.abs(along[inside]), initial=0.0))
         return Optimum(theta, value, status, message, self.thetas, self.values, iterations, slope)

@@ -15,7 +15,8 @@ Floats = NDArray[np.float64]
 class Searchable(Protocol):
     """A function of theta with its start, its bounds, and jitter that is held during a search.
 
-    `Objective` is one. `copy.copy` makes another to be evaluated on a thread of its own.
+    `Objective` and `LatentObjective` are. `copy.copy` makes another to be evaluated on a thread of
+    its own.
     """
 
     @property
@@ -29,6 +30,14 @@ class Searchable(Protocol):
     @property
     def parameter_names(self) -> list[str]:
         """A name for each component."""
+
+    @property
+    def directions(self) -> Floats:
+        """The steps that suit the search, in the columns of a matrix (p, p).
+
+        Each is worth about as much as a unit of log-parameter. Only components without bounds may
+        be mixed: those of others are their own directions.
+        """
 
     def __call__(self, theta: Floats) -> tuple[float, Floats]:
         """Return the value and its gradient.

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from mercer.evidence.searchable import Searchable
-from mercer.kernels import Kernel
 
-__all__ = ["start_intervals", "starts"]
+__all__ = ["starts"]
 
 Floats = NDArray[np.float64]
 
 # How many points are looked at for each start, where there is a period to be found.
 _LOOKED_AT = 4
-
-
-def start_intervals(kernel: Kernel, X: Any) -> Floats:
-    """Return what `Kernel.start_intervals` does."""
-    return kernel.start_intervals(X)
 
 
 def starts(objective: Searchable, n_restarts: int, rng: np.random.Generator) -> list[Floats]:

@@ -1,5 +1,15 @@
 """Inference engines: arrays in; posterior, evidence and adjoints out."""
 
 from mercer.inference._loo import LeftOut, leave_one_out, left_out, log_density, loo
+from mercer.inference._problem import LatentAdjoints, LatentLeftOut, LatentProblem
 
-__all__ = ["LeftOut", "leave_one_out", "left_out", "log_density", "loo"]
+__all__ = [
+    "LatentAdjoints",
+    "LatentLeftOut",
+    "LatentProblem",
+    "LeftOut",
+    "leave_one_out",
+    "left_out",
+    "log_density",
+    "loo",
+]

@@ -29,12 +29,23 @@ from scipy.linalg.blas import dsyr
 from mercer.compute import blas_for
 from mercer.errors import NotPositiveDefiniteError
 from mercer.inference._ascent_newton import Curvatures, newton_direction
-from mercer.inference._problem import LatentAdjoints, LatentProblem
+from mercer.inference._latent_loo import without_own_site
+from mercer.inference._problem import LatentAdjoints, LatentLeftOut, LatentProblem
 from mercer.inference._sites import Sites, factorise, symmetric_product
 from mercer.means import Mean
 from mercer.posterior import Basis, Posterior
 
-__all__ = ["Expected", "Point", "Solution", "State", "adjoints", "maximise", "process", "weighted"]
+__all__ = [
+    "Expected",
+    "Point",
+    "Solution",
+    "State",
+    "adjoints",
+    "leave_one_out",
+    "maximise",
+    "posterior",
+    "weighted",
+]
 
 Floats = NDArray[np.float64]
 # The stationary point is reached when both equations hold to this, in units of q's deviations.
@@ -170,11 +181,23 @@ def adjoints(point: Point, likelihood: Floats) -> LatentAdjoints:
     return LatentAdjoints(np.asarray(G), -0.5, likelihood, point.alpha)
 
 
-def process(problem: LatentProblem, point: Point, mean: Mean) -> Posterior:
-    """Return the posterior process that q at the rows implies."""
+def posterior(
+    problem: LatentProblem, expected: Expected, mean: Mean, start: State | None
+) -> tuple[Posterior, Solution]:
+    """Return the posterior process that the best Gaussian at the rows implies, and the solution."""
+    solution, point = maximise(problem, expected, start)
     sites = factorise(point.sites.K, point.precision, 0.0)  # K has its jitter already
     A, B = sites.factors()
-    return Posterior(Basis(problem.kernel, problem.X), point.alpha[:, None], A, B, 1, mean)
+    basis = Basis(problem.kernel, problem.X)
+    return Posterior(basis, point.alpha[:, None], A, B, 1, mean), solution
+
+
+def leave_one_out(
+    problem: LatentProblem, expected: Expected, start: State | None
+) -> tuple[Solution, LatentLeftOut]:
+    """Predict each row from the others, whose part in the best Gaussian is held."""
+    solution, point = maximise(problem, expected, start)
+    return solution, without_own_site(problem, point.sites, point.latent, point.alpha)
 
 
 def _increment(sites: Sites, r: Floats) -> Floats:

@@ -87,7 +87,7 @@ class CoupledSites:
         for added in _COMMON:
             H = np.zeros((n, n), order="F")
             for sites in self._sites:
-                H += sites.inverse()
+                _add_lower(H, sites.inverse())
             scale_lower(H, 1.0 / self._root, H)
             try:
                 return cholesky(H, added).L
@@ -125,7 +125,7 @@ class CoupledSites:
             images = self._images()
             G = np.zeros((n, n), order="F")
             for sites, B in zip(self._sites, images, strict=True):
-                G += sites.inverse()
+                _add_lower(G, sites.inverse())
                 G = dsyrk(-1.0, B, 1.0, G, trans=1, lower=1, overwrite_c=1)
             common = np.asfortranarray(np.diag(1.0 / self._root))
             common = solve_lower(self._L, common, overwrite=True)  # H^-1/2
@@ -149,6 +149,12 @@ class CoupledSites:
         A = tuple(RowBlock(F, p * n, C * n) for p, F in enumerate(self._A))
         with blas_for(n):
             return A, tuple(Dense(B) for B in self._images())
+
+
+def _add_lower(total: Floats, lower: Floats) -> None:
+    """Add a lower triangle; above it there may be anything, which is no cause for a warning."""
+    with np.errstate(all="ignore"):
+        total += lower
 
 
 def _each(sites: list[Sites], v: Floats) -> Floats:

@@ -13,13 +13,16 @@ from scipy.linalg.blas import dsyr2k, dsyrk
 
 from mercer.compute import blas_for
 from mercer.inference.exact import Adjoints, ExactProblem, Solution, solve
+from mercer.likelihoods.normal import LOG_2PI
 from mercer.linalg import inverse_lower, mirror_lower
 
 __all__ = ["LeftOut", "leave_one_out", "left_out", "log_density", "loo"]
 
 Floats = NDArray[np.float64]
 
-_LOG_2PI = float(np.log(2.0 * np.pi))
+# Of a row's 1/(Q^-1)_ii, the part that is not its own noise, below which that noise is not simply
+# subtracted: three digits would be lost by it.
+_SHARE = 1e-3
 
 
 class LeftOut(NamedTuple):
@@ -52,8 +55,34 @@ def left_out(
     D = np.where(D > len(problem.Y) * np.finfo(float).eps * plain, D, np.nan)
     variance = 1.0 / (D if problem.integrate else plain)
     if weights is not None:
-        variance = variance + problem.noise[rows] * (weights[rows] - 1.0)
+        noise = problem.noise[rows]
+        # at least the noise of a row of weight 1, which rounding may lose beside noise/weight
+        variance = np.maximum(variance + noise * (weights[rows] - 1.0), noise * weights[rows])
     return LeftOut(solution.alpha[rows] / D[:, None], variance, D)
+
+
+def _light_rows(
+    problem: ExactProblem, solution: Solution, inverse: Floats, left: LeftOut, weights: Floats
+) -> LeftOut:
+    """Return the variances without cancellation, where the noise of a row of little weight is huge.
+
+    What 1/(Q^-1)_ii has beside the noise is (K Q^-1)_ii/(Q^-1)_ii. Of integrated coefficients, as
+    (Q P)_ii = 1 - (H root')_i V_i, it is [(K P)_ii + (H root')_i V_i]/P_ii.
+    """
+    noise, V = problem.noise, solution.V
+    diagonal = left.D if problem.integrate else np.diagonal(inverse)
+    rows = np.flatnonzero(noise * diagonal > 1.0 - _SHARE)
+    variance = left.variance.copy()
+    for i in rows:
+        column = np.concatenate([inverse[i, :i], inverse[i:, i]])
+        if problem.integrate:
+            column = column - V @ V[i]
+        k = problem.kernel(problem.X[i : i + 1], problem.X)[0]
+        share = float(k @ column) + solution.factor.jitter * column[i]
+        if problem.integrate and problem.H is not None:
+            share += float(problem.H[i] @ solution.root.T @ V[i])
+        variance[i] = max(share, 0.0) / column[i] + noise[i] * weights[i]
+    return left._replace(variance=variance)
 
 
 def _leave(
@@ -70,6 +99,8 @@ def _leave(
             f"row {lost[0]} cannot be left out: without it the coefficients of the mean are not "
             "determined; use a mean with fewer regressors, or more rows"
         )
+    if weights is not None:
+        left = _light_rows(problem, solution, inverse, left, weights)
     return solution, inverse, left
 
 
@@ -87,7 +118,7 @@ def leave_one_out(
 def log_density(left: LeftOut, weights: Floats | None = None) -> float:
     """Return the leave-one-out log density, sum_i w_i sum_p ln N(r_ip; 0, v_i)."""
     outputs = left.residual.shape[1]
-    rows = outputs * (np.log(left.variance) + _LOG_2PI)
+    rows = outputs * (np.log(left.variance) + LOG_2PI)
     rows = rows + np.sum(left.residual**2, axis=1) / left.variance
     return -0.5 * float(np.sum(rows if weights is None else weights * rows))
 

@@ -137,6 +137,9 @@ class Newton(ABC):
                 enough = first * max(min(0.1, np.sqrt(first)), 1e-8) ** 2
             else:
                 beta = energy / last
+            if step == 0 and not energy > 0:
+                # at the top, or with a preconditioner that rounding has made indefinite
+                return Direction(d, Kd, not np.any(r))
             if energy <= (enough if step else 0.0) or not np.isfinite(energy):
                 return Direction(d, Kd, step <= self.many)
             p, Kp = z + beta * p, Kz + beta * Kp
@@ -189,6 +192,7 @@ class Newton(ABC):
             r = g - at.alpha
             step = None if self.solver is None else self.direction(r, W, self.solver, False)
             fresh = step is None or not step.is_good
+            slow = self.was_slow
             if fresh:
                 self.solver = None
                 self.solver = self.precondition(W, at.f)
@@ -196,6 +200,12 @@ class Newton(ABC):
                 self.was_slow = not step.is_good
             assert step is not None
             slope = _dot(r, step.Kd)
+            if not np.any(step.d) and not step.is_good:
+                if not slow:  # the next preconditioner is a better one
+                    continue
+                # r'K r is no less than what a Newton step could still gain
+                left = _dot(r, symmetric_product(self.K, r))
+                return at, left <= 1e-8 * (1.0 + abs(at.value))
             if abs(slope) <= 1e-12 + at.rounding:
                 last = self.along(at, step.d, step.Kd, 1.0)
                 return (last if last.value >= at.value - at.rounding else at), True

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mercer.kernels import Kernel
 from mercer.likelihoods.base import Likelihood
 
-__all__ = ["LatentAdjoints", "LatentProblem"]
+__all__ = ["LatentAdjoints", "LatentLeftOut", "LatentProblem"]
 
 Floats = NDArray[np.float64]
 
@@ -109,3 +109,15 @@ class LatentAdjoints(NamedTuple):
     factor: float
     likelihood: Floats
     mean: Floats
+
+
+class LatentLeftOut(NamedTuple):
+    """Each row predicted from the others.
+
+    mean, variance : (n,) of the latent value
+    log_density : (n,) of the observation
+    """
+
+    mean: Floats
+    variance: Floats
+    log_density: Floats

@@ -144,7 +144,9 @@ class Propagation:
         if not np.any(rows):
             return 0.0, 0.0
         c, kept, sd = m.c[rows], m.kept[rows], np.sqrt(self.q.var[rows])
-        mean = c * np.abs(m.q[rows] - self.part[rows] * self.q.alpha[rows]) / sd
+        # of a row that counts as many, each misses by a part of what they miss together
+        many = np.maximum(self.copies[rows], 1.0)
+        mean = many * c * np.abs(m.q[rows] - self.part[rows] * self.q.alpha[rows]) / sd
         # what rounding leaves of a difference of ones is no error
         var = np.maximum(np.abs(1.0 + c * m.r[rows] - kept) - _SHARPEST, 0.0) / kept
         return float(np.max(mean)), float(np.max(var))

@@ -276,10 +276,11 @@ def _root(precision: Floats) -> Floats:
 def scale_lower(M: Floats, s: Floats, out: Floats) -> Floats:
     """Write s M s to the lower triangle of `out`, which may be M; both in Fortran order."""
     MT, OT = M.T, out.T  # C order: rows are columns of M
-    for j in range(0, len(s), _STRIP):
-        columns = slice(j, j + _STRIP)
-        strip = np.multiply(MT[columns, j:], s[j:], out=OT[columns, j:])
-        strip *= s[columns, None]
+    with np.errstate(all="ignore"):  # above the triangle there may be anything
+        for j in range(0, len(s), _STRIP):
+            columns = slice(j, j + _STRIP)
+            strip = np.multiply(MT[columns, j:], s[j:], out=OT[columns, j:])
+            strip *= s[columns, None]
     return out
 
 

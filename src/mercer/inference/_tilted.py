@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from mercer.likelihoods import Gaussian
 from mercer.likelihoods.base import Likelihood
+from mercer.likelihoods.normal import LOG_2PI
 from mercer.linalg import quadrature
 
 __all__ = ["Tilted"]
@@ -18,7 +19,6 @@ __all__ = ["Tilted"]
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
-_LOG_2PI = float(np.log(2.0 * np.pi))
 # Of a five-point difference in theta, whose own error is its fourth power.
 _STEP = 2e-3
 
@@ -92,7 +92,7 @@ class Tilted:
         t = var + s / eta
         residual = self.y - mean
         constant = (eta - 1.0) * likelihood.log_density(self.y, self.y) - 0.5 * np.log(eta)
-        log_z = constant - 0.5 * (residual**2 / t + np.log(t) + _LOG_2PI)
+        log_z = constant - 0.5 * (residual**2 / t + np.log(t) + LOG_2PI)
         return log_z, residual / t, -1.0 / t
 
     def _by_quadrature(

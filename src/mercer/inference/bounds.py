@@ -26,10 +26,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import entr, expit, log_expit
 
 from mercer.compute import blas_for
-from mercer.inference._ascent import Solution, State, adjoints, maximise, process, weighted
+from mercer.inference import _ascent
+from mercer.inference._ascent import Solution, State, adjoints, maximise, weighted
 from mercer.inference._ascent_newton import Curvatures
 from mercer.inference._mode import find_mode
-from mercer.inference._problem import LatentAdjoints, LatentProblem
+from mercer.inference._problem import LatentAdjoints, LatentLeftOut, LatentProblem
 from mercer.inference._sites import symmetric_product
 from mercer.likelihoods import Logistic
 from mercer.means import Mean
@@ -41,6 +42,7 @@ __all__ = [
     "State",
     "UpperBound",
     "evidence",
+    "leave_one_out",
     "log_lower",
     "log_upper",
     "posterior",
@@ -132,8 +134,17 @@ def posterior(
     start : State, optional
         `state` of a solution at other parameters.
     """
-    solution, point = maximise(problem, _Expected(problem), start)
-    return process(problem, point, mean), solution
+    return _ascent.posterior(problem, _Expected(problem), mean, start)
+
+
+def leave_one_out(
+    problem: LatentProblem, start: State | None = None
+) -> tuple[Solution, LatentLeftOut]:
+    """Predict each row from the others in closed form, the other rows' part in the Gaussian held.
+
+    The density is that of an observation of weight 1.
+    """
+    return _ascent.leave_one_out(problem, _Expected(problem), start)
 
 
 def upper_bound(problem: LatentProblem) -> UpperBound:

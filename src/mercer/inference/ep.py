@@ -29,15 +29,13 @@ from numpy.typing import NDArray
 from scipy.linalg.blas import dsyr
 
 from mercer.compute import blas_for
-from mercer.inference._problem import LatentAdjoints, LatentProblem
+from mercer.inference._problem import LatentAdjoints, LatentLeftOut, LatentProblem
 from mercer.inference._propagation import Moments, Propagation
 from mercer.inference._sites import factorise
-from mercer.inference.laplace import LatentLeftOut
 from mercer.means import Mean
 from mercer.posterior import Basis, Posterior
 
 __all__ = [
-    "LatentLeftOut",
     "Options",
     "SiteState",
     "Solution",

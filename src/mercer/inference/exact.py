@@ -20,6 +20,7 @@ from scipy.linalg.blas import dsyr, dsyrk
 
 from mercer.compute import blas_for
 from mercer.kernels import Kernel
+from mercer.likelihoods.normal import LOG_2PI
 from mercer.linalg import Factorisation, cholesky, inverse_lower, solve_lower
 from mercer.means import Mean, Zero
 from mercer.posterior import Basis, Dense, InverseTriangular, Posterior
@@ -27,8 +28,6 @@ from mercer.posterior import Basis, Dense, InverseTriangular, Posterior
 __all__ = ["Adjoints", "ExactProblem", "Solution", "conditioned", "evidence", "posterior", "solve"]
 
 Floats = NDArray[np.float64]
-
-_LOG_2PI = float(np.log(2.0 * np.pi))
 
 
 @dataclass(frozen=True)
@@ -128,7 +127,7 @@ def _solve(problem: ExactProblem, out: Floats | None) -> Solution:
             log_determinant += 2.0 * float(np.sum(np.log(S)) - np.linalg.slogdet(T)[1])
             dimensions -= r
     value = -0.5 * float(np.sum(white**2))
-    value -= 0.5 * outputs * (log_determinant + dimensions * _LOG_2PI)
+    value -= 0.5 * outputs * (log_determinant + dimensions * LOG_2PI)
     both = solve_lower(factor.L, np.hstack([white, U]), transpose=True)
     return Solution(factor, both[:, :outputs], beta, both[:, outputs:], root, value)
 

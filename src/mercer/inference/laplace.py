@@ -19,13 +19,14 @@ from numpy.typing import NDArray
 from scipy.linalg.blas import dsyr2
 
 from mercer.compute import blas_for
+from mercer.inference._latent_loo import without_own_site
 from mercer.inference._mode import find_mode
-from mercer.inference._problem import LatentAdjoints, LatentProblem
+from mercer.inference._problem import LatentAdjoints, LatentLeftOut, LatentProblem
 from mercer.inference._sites import Sites, symmetric_product
 from mercer.means import Mean
 from mercer.posterior import Basis, Posterior
 
-__all__ = ["LatentLeftOut", "Solution", "evidence", "leave_one_out", "posterior", "solve"]
+__all__ = ["Solution", "evidence", "leave_one_out", "posterior", "solve"]
 
 Floats = NDArray[np.float64]
 
@@ -52,18 +53,6 @@ class Solution(NamedTuple):
     n_iterations: int
     n_factorisations: int
     jitter: float
-
-
-class LatentLeftOut(NamedTuple):
-    """Each row predicted from the others.
-
-    mean, variance : (n,) of the latent value
-    log_density : (n,) of the observation
-    """
-
-    mean: Floats
-    variance: Floats
-    log_density: Floats
 
 
 def solve(problem: LatentProblem, start: Floats | None = None) -> Solution:
@@ -154,24 +143,12 @@ def leave_one_out(
 ) -> tuple[Solution, LatentLeftOut]:
     """Predict each row from the others in closed form, the other rows' sites held.
 
-    Without its own site row i has the variance v = Sigma_ii/(1 - W_i Sigma_ii) = Sigma_ii W_i/R_ii
-    and the mean f_i - v g_i. Exact for Gaussian noise. The density of y_i is that of a row of
-    weight 1. The factor of the returned solution has been overwritten.
+    Exact for Gaussian noise. The density of y_i is that of a row of weight 1. The factor of the
+    returned solution has been overwritten.
     """
-    problem.require("leave-one-out", "log_density")
     solution = solve(problem, start)
-    sites = solution.sites
-    R = np.diagonal(sites.inverse()).copy()
-    W = sites.precision
-    # 1 - W Sigma, the part that the row's own site has left of its precision
-    left = np.where(W == 0, 1.0, R / np.where(W == 0, 1.0, W))
-    variance = sites.marginal_variances() / left
-    # A negative site may hold up the others' rounding: then the prior is all that is known.
-    prior = np.diagonal(sites.K)
-    variance = np.where((variance > 0) & np.isfinite(variance), variance, prior)
-    mean = solution.latent - variance * problem.derivatives(solution.latent)[0]
-    log_density = problem.likelihood.smoothed(problem.y, mean, variance)[0]
-    return solution, LatentLeftOut(mean, variance, log_density)
+    slope = problem.derivatives(solution.latent)[0]
+    return solution, without_own_site(problem, solution.sites, solution.latent, slope)
 
 
 def _require(problem: LatentProblem) -> None:

@@ -21,7 +21,8 @@ from scipy.special import log_softmax, softmax
 from mercer.compute import blas_for
 from mercer.inference._coupled import CoupledSites
 from mercer.inference._newton import Newton, Point, Solver
-from mercer.inference._sites import Sites, factorise, symmetric_product
+from mercer.inference._single import single
+from mercer.inference._sites import factorise, symmetric_product
 from mercer.kernels import Kernel
 from mercer.means import Mean
 from mercer.posterior import Basis, Posterior
@@ -126,11 +127,11 @@ class _Contrasts:
     common has none. It is W itself where all are equally likely.
     """
 
-    def __init__(self, sites: Sites) -> None:
-        self._sites = sites
+    def __init__(self, common: Solver) -> None:
+        self._common = common
 
     def solve(self, v: Floats) -> Floats:
-        return self._sites.solve(v - np.mean(v, axis=1, keepdims=True))
+        return self._common.solve(v - np.mean(v, axis=1, keepdims=True))
 
 
 class _Search(Newton):
@@ -159,7 +160,11 @@ class _Search(Newton):
             return self.factorise(W)
         self.n_factorisations += 1
         mean = self.problem.weighted(1.0 - np.sum(W**2, axis=1)) / (W.shape[1] - 1)
-        sites = factorise(self.K, np.maximum(mean, 0.0), self.problem.jitter)
+        mean = np.maximum(mean, 0.0)
+        rough = single(self.K, mean)
+        if rough is not None:
+            return _Contrasts(rough)
+        sites = factorise(self.K, mean, self.problem.jitter)
         self.jitter += sites.jitter
         return _Contrasts(sites)
 

@@ -14,13 +14,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.inference._ascent import Solution, State, adjoints, maximise, process, weighted
+from mercer.inference import _ascent
+from mercer.inference._ascent import Solution, State, adjoints, maximise, weighted
 from mercer.inference._ascent_newton import Curvatures
-from mercer.inference._problem import LatentAdjoints, LatentProblem
+from mercer.inference._problem import LatentAdjoints, LatentLeftOut, LatentProblem
 from mercer.means import Mean
 from mercer.posterior import Posterior
 
-__all__ = ["LatentProblem", "Solution", "State", "evidence", "posterior", "solve"]
+__all__ = ["LatentProblem", "Solution", "State", "evidence", "leave_one_out", "posterior", "solve"]
 
 Floats = NDArray[np.float64]
 
@@ -57,7 +58,7 @@ def evidence(problem: LatentProblem, start: State | None = None) -> tuple[Soluti
 def posterior(
     problem: LatentProblem, mean: Mean, start: State | None = None
 ) -> tuple[Posterior, Solution]:
-    """Return the posterior process and the solution it was made of.
+    """Return the posterior process of the best Gaussian, and the solution.
 
     Parameters
     ----------
@@ -67,8 +68,17 @@ def posterior(
     start : State, optional
         `state` of a solution at other parameters.
     """
-    solution, point = maximise(problem, _Expected(problem), start)
-    return process(problem, point, mean), solution
+    return _ascent.posterior(problem, _Expected(problem), mean, start)
+
+
+def leave_one_out(
+    problem: LatentProblem, start: State | None = None
+) -> tuple[Solution, LatentLeftOut]:
+    """Predict each row from the others in closed form, the other rows' part in q held.
+
+    Exact for Gaussian noise. The density is that of an observation of weight 1.
+    """
+    return _ascent.leave_one_out(problem, _Expected(problem), start)
 
 
 class _Expected:

@@ -8,7 +8,7 @@ from mercer.kernels.categorical import Categorical
 from mercer.kernels.columns import On
 from mercer.kernels.composite import Product, Sum
 from mercer.kernels.constant import Constant
-from mercer.kernels.dot import Linear, Polynomial, Tanh
+from mercer.kernels.dot import Linear, Polynomial
 from mercer.kernels.features import Features
 from mercer.kernels.from_sklearn import from_sklearn
 from mercer.kernels.of_one import Power, Scaled
@@ -16,6 +16,7 @@ from mercer.kernels.periodic import Periodic
 from mercer.kernels.sections import EquivalentGP, Flipped
 from mercer.kernels.spectrum import eigensystem
 from mercer.kernels.stationary import RBF, Exponential, Matern, RationalQuadratic
+from mercer.kernels.tanh import Tanh
 
 __all__ = [
     "RBF",

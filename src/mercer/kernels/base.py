@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from mercer.kernels.assembly import Assembled, BlockGradient, KernelGradient
+from mercer.kernels.assembly import BlockGradient, KernelGradient
+from mercer.kernels.units import InUnits
 from mercer.params import Parameter
 from mercer.registry import from_json, to_json
 
@@ -21,7 +22,7 @@ __all__ = ["BlockGradient", "Kernel", "KernelGradient"]
 Floats = NDArray[np.float64]
 
 
-class Kernel(Assembled):
+class Kernel(InUnits):
     """Base of all kernels. Compose with ``+``, ``*``, scalar ``*``, ``**`` and ``.on(columns)``.
 
     Subclasses implement `_block`, `_diag`, `_block_pullback` and `_diag_pullback`, call `_set` in
@@ -91,30 +92,7 @@ class Kernel(Assembled):
         for child in self._children:
             child._check_objects(X, name)
 
-    # --- bounds from data ---------------------------------------------------------------------
-
-    def with_bounds_from(self, widths: Floats, variance: float) -> Self:
-        """Return a copy whose unbounded parameters are bounded in the units of the data.
-
-        Parameters
-        ----------
-        widths : array of shape (d,)
-            The standard deviation of each column of the inputs.
-        variance : float
-            The variance of the targets.
-        """
-        suggested = self._bounds_from(widths, variance)
-        own = {
-            name: p.replace(bounds=_around(suggested[name], p))
-            for name, p in self._parameters.items()
-            if p.bounds is None and p.is_free and name in suggested
-        }
-        children = tuple(c.with_bounds_from(widths, variance) for c in self._children)
-        return self._with(own, children)
-
-    def _bounds_from(self, widths: Floats, variance: float) -> Mapping[str, tuple[Any, Any]]:
-        """Suggest (low, high) for parameters by name, in their natural units."""
-        return {}
+    # --- starts from data ---------------------------------------------------------------------
 
     def start_intervals(self, X: Any) -> Floats:
         """Return where a search may begin for rows X, (low, high) for each component of theta.
@@ -128,6 +106,23 @@ class Kernel(Assembled):
     def anchored(self, X: Any) -> Self:
         """Return a copy whose `Flipped` parts without anchors have the rows of X for anchors."""
         return self._with({}, tuple(child.anchored(X) for child in self._children))
+
+    # --- derivatives --------------------------------------------------------------------------
+
+    def _theta_gradient(
+        self, logs: Mapping[str, ArrayLike], others: Mapping[str, ArrayLike]
+    ) -> Floats:
+        """As `_own_gradient`, with dL/dlog p in place of dL/dp for some of the positive parameters.
+
+        Of a parameter near the least double the derivative itself may be no double.
+        """
+        own = []
+        for name, p in self._parameters.items():
+            if p.is_free:
+                given = logs[name] if name in logs else others[name]
+                gradient = np.atleast_1d(given if p.is_vector else np.sum(given))
+                own.append(gradient if name in logs else p.to_theta_gradient(gradient))
+        return np.concatenate([*own, np.empty(0)])
 
     # --- composition --------------------------------------------------------------------------
 
@@ -169,7 +164,7 @@ class Kernel(Assembled):
         return On(self, columns)
 
     def with_columns(self, names: Sequence[str] | None) -> Self:
-        """Return the kernel with column numbers in place of names; itself where it has no names.
+        """Return the kernel with column numbers beside names; itself where it has no names.
 
         Parameters
         ----------
@@ -179,8 +174,9 @@ class Kernel(Assembled):
         Examples
         --------
         >>> from mercer.kernels import RBF
-        >>> RBF().on("age").with_columns(["height", "age"])
-        RBF(length_scale=1).on([1])
+        >>> kernel = RBF().on("age").with_columns(["height", "age"])
+        >>> kernel, kernel.columns
+        (RBF(length_scale=1).on(['age']), (1,))
         """
         children = tuple(child.with_columns(names) for child in self._children)
         if all(new is old for new, old in zip(children, self._children, strict=True)):
@@ -215,13 +211,3 @@ def _object_array(X: Any, name: str) -> NDArray[Any]:
     out = np.empty(len(items), dtype=object)
     out[:] = items
     return out
-
-
-def _around(bounds: tuple[Any, Any], parameter: Parameter) -> tuple[Any, Any]:
-    """Widen suggested bounds so that they contain the value a user has given."""
-    value = np.asarray(parameter.value)
-    near, far = np.minimum(value / 10.0, value * 10.0), np.maximum(value / 10.0, value * 10.0)
-    low, high = np.minimum(bounds[0], near), np.maximum(bounds[1], far)
-    if not parameter.is_vector:
-        return float(np.min(low)), float(np.max(high))
-    return np.broadcast_to(low, value.shape), np.broadcast_to(high, value.shape)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -22,11 +22,23 @@ Floats = NDArray[np.float64]
 class On(OfOne):
     """A kernel applied to some columns of the inputs; written ``k.on([0, 2])``.
 
-    Columns are numbers, or the names of a frame's columns, ``k.on("age")``. An estimator that is
-    given the frame takes the numbers from there; elsewhere `with_columns` does.
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel.
+    columns : int, str, sequence of either, or mapping
+        Column numbers from 0, the names of a frame's columns, or numbers by name.
+
+    Notes
+    -----
+    An estimator that is given a frame finds the numbers of columns that are given by name;
+    elsewhere `with_columns` does. The names stay beside the numbers, and count where the kernel
+    meets another frame. They make no difference to whether two kernels are equal.
     """
 
-    def __init__(self, kernel: Kernel, columns: int | str | Sequence[int | str]) -> None:
+    def __init__(
+        self, kernel: Kernel, columns: int | str | Sequence[int | str] | Mapping[str, int]
+    ) -> None:
         if not isinstance(kernel, Kernel):
             raise ValueError(f"On takes a kernel, got {kernel!r}")
         single = isinstance(columns, (str, int, np.integer))
@@ -35,8 +47,13 @@ class On(OfOne):
         except TypeError:
             given = []
         named = all(isinstance(c, str) for c in given)
+        #: What the columns are called, if that is known.
+        self.names: tuple[str, ...] | None = tuple(given) if named else None
+        if isinstance(columns, Mapping):
+            given = list(columns.values())
         counted = all(isinstance(c, (int, np.integer)) and c >= 0 for c in given)
-        if not given or not (named or counted) or any(isinstance(c, bool) for c in given):
+        fits = named and counted if isinstance(columns, Mapping) else named or counted
+        if not given or not fits or any(isinstance(c, bool) for c in given):
             raise ValueError(
                 "columns must be one or more column numbers from 0, or names, and not both, got "
                 f"{columns!r}"
@@ -49,14 +66,35 @@ class On(OfOne):
     def _options(self) -> dict[str, Any]:
         return {"columns": self.columns}
 
+    def to_state(self) -> dict[str, Any]:
+        """Return the constructor's arguments; numbers by name in pairs, which keep their order."""
+        columns: Any = self.columns
+        if self.names is not None and self.names != columns:
+            columns = list(zip(self.names, columns, strict=True))
+        return super().to_state() | {"columns": columns}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        """Rebuild from `to_state`."""
+        columns = state["columns"]
+        if isinstance(columns, list) and all(isinstance(c, (list, tuple)) for c in columns):
+            columns = dict(columns)
+        return cls(state["kernel"], columns)
+
     def with_columns(self, names: Sequence[str] | None) -> Self:
-        """Return a copy with the numbers of its columns in place of their names."""
-        columns = [c if isinstance(c, int) else _position(c, names) for c in self.columns]
-        inside = None if names is None else [names[c] for c in columns if c < len(names)]
+        """Return a copy with the numbers of its columns beside their names.
+
+        Numbers that it has from a frame stay where the inputs have no names.
+        """
+        columns = self.columns
+        if self.names is not None and (names is not None or self.names == columns):
+            columns = tuple(_position(name, names) for name in self.names)
+        inside = None if names is None else [names[int(c)] for c in columns if int(c) < len(names)]
         kernel = self.kernel.with_columns(inside)
-        if kernel is self.kernel and tuple(columns) == self.columns:
+        if kernel is self.kernel and columns == self.columns:
             return self
-        return type(self)(kernel, columns)
+        found = columns if self.names is None else dict(zip(self.names, columns, strict=True))
+        return type(self)(kernel, found)  # type: ignore[arg-type]
 
     @property
     def _numbers(self) -> list[int]:
@@ -127,13 +165,22 @@ class On(OfOne):
 
     def with_bounds_from(self, widths: Floats, variance: float) -> Self:
         """Return a copy bounded in the units of the columns it uses."""
+        return self._with({}, (self.kernel.with_bounds_from(self._own(widths), variance),))
+
+    def with_start_from(self, widths: Floats, variance: float) -> Self:
+        """Return a copy begun in the units of the columns it uses."""
+        return self._with({}, (self.kernel.with_start_from(self._own(widths), variance),))
+
+    def _log_size(self, widths: Floats) -> float:
+        return self.kernel._log_size(self._own(widths))
+
+    def _own(self, widths: Floats) -> Floats:
         # objects other than numbers have no widths, and no parameters that would need them
-        own = widths[self._numbers] if max(self._numbers) < len(widths) else widths
-        return self._with({}, (self.kernel.with_bounds_from(own, variance),))
+        return widths[self._numbers] if max(self._numbers) < len(widths) else widths
 
     def __repr__(self) -> str:
         inside = f"({self.kernel!r})" if isinstance(self.kernel, Composite) else repr(self.kernel)
-        return f"{inside}.on({list(self.columns)})"
+        return f"{inside}.on({list(self.names or self.columns)})"
 
 
 def _position(name: str, names: Sequence[str] | None) -> int:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.kernels.base import BlockGradient, Kernel
+from mercer.kernels.units import within_doubles
 from mercer.registry import storable
 
 __all__ = ["Composite", "Product", "Sum"]
@@ -100,6 +101,10 @@ class Sum(_Several):
             total += child._times(A, B, V)
         return total
 
+    def _log_size(self, widths: Floats) -> float:
+        # no number serves terms of very different sizes: the middle
+        return float(np.mean([child._log_size(widths) for child in self._children]))
+
     def _diag(self, A: Any) -> Floats:
         return np.asarray(np.sum([child._diag(A) for child in self._children], axis=0))
 
@@ -140,6 +145,13 @@ class Product(_Several):
         for child in self._children[1:]:
             K *= child._block(A, B)
         return K
+
+    def _log_size(self, widths: Floats) -> float:
+        return sum(child._log_size(widths) for child in self._children)
+
+    def _variances_inside(self, widths: Floats, variance: float) -> list[float]:
+        logs = [child._log_size(widths) for child in self._children]
+        return [within_doubles(np.log(variance) - (sum(logs) - log)) for log in logs]
 
     def _diag(self, A: Any) -> Floats:
         return np.asarray(np.prod([child._diag(A) for child in self._children], axis=0))

@@ -42,6 +42,9 @@ class Constant(Kernel):
     def _bounds_from(self, widths: Floats, variance: float) -> Mapping[str, tuple[Any, Any]]:
         return {"variance": (1e-4 * variance, 1e4 * variance)}
 
+    def _log_size(self, widths: Floats) -> float:
+        return float(np.log(self.variance)) if self.variance > 0 else 0.0
+
     @property
     def _needs_numbers(self) -> bool:
         return False

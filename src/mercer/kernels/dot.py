@@ -1,4 +1,4 @@
-"""Kernels of inner products: linear, polynomial and tanh (`ArcSine` is built on the same base).
+"""Kernels of inner products: linear and polynomial (`Tanh` and `ArcSine` have the same base).
 
 u(x, x') = sum_k x_k x'_k / l_k^2, the plain inner product where no length scale is given. A profile
 gives k(u) and, pulled back, W = G k'(u); the derivatives in length scales and inputs are written
@@ -19,7 +19,7 @@ from mercer.kernels.tiles import contract
 from mercer.params import Parameter, positive
 from mercer.registry import storable
 
-__all__ = ["Dot", "Linear", "Polynomial", "Tanh", "norms"]
+__all__ = ["Dot", "Linear", "Polynomial", "norms"]
 
 Floats = NDArray[np.float64]
 
@@ -53,7 +53,9 @@ class Dot(Kernel):
 
     def _mean_square(self, widths: Floats) -> float:
         """Return what |x/l|^2 is on average for centred inputs."""
-        return float(np.sum(self._scaled(widths) ** 2))
+        with np.errstate(over="ignore"):
+            square = float(np.sum(self._scaled(widths) ** 2))
+        return min(max(square, 1e-290), 1e290)
 
     def _block(self, A: Floats, B: Floats) -> Floats:
         a, b = self._scaled_pair(A, B)
@@ -92,13 +94,11 @@ class Dot(Kernel):
     ) -> BlockGradient:
         """Go from derivatives in the scaled inputs a and b to those in inputs and parameters.
 
-        `scales` (d,) is sum(da * a) + sum(db * b), from which d(x/l)/dl = -(x/l)/l makes the
+        `scales` (d,) is sum(da * a) + sum(db * b), from which d(x/l)/dlog l = -x/l makes the
         derivative in the length scales.
         """
-        gradients: dict[str, ArrayLike] = dict(others)
-        if self._has_free_scales:
-            gradients["length_scale"] = -np.asarray(scales) / self.length_scale
-        theta = self._own_gradient(**gradients)
+        logs = {"length_scale": -np.asarray(scales)} if self._has_free_scales else {}
+        theta = self._theta_gradient(logs, others)
         if not inputs or da is None:
             return BlockGradient(theta, None, None, inner)
         return BlockGradient(
@@ -150,10 +150,15 @@ class Linear(Dot):
         # in units of the targets when it stands alone, of the inputs when it is scaled
         square, spread = self._mean_square(widths), np.sqrt(variance)
         low, high = length_bounds(widths)
+        with np.errstate(over="ignore"):  # no bound, then
+            low, high = low * min(1.0, 1.0 / spread), high * max(1.0, 1.0 / spread)
         return {
             "offset": (1e-4 * min(variance, square), 1e4 * max(variance, square)),
-            "length_scale": (low * min(1.0, 1.0 / spread), high * max(1.0, 1.0 / spread)),
+            "length_scale": (low, high),
         }
+
+    def _log_size(self, widths: Floats) -> float:
+        return float(np.log(self._mean_square(widths)))
 
     def _value(self, u: Floats) -> Floats:
         u += self.offset
@@ -191,6 +196,7 @@ class Polynomial(Dot):
     """
 
     offset: float
+    _in_units = frozenset({"offset"})
 
     def __init__(
         self,
@@ -210,6 +216,15 @@ class Polynomial(Dot):
     def _bounds_from(self, widths: Floats, variance: float) -> Mapping[str, tuple[Any, Any]]:
         square = self._mean_square(widths)
         return {"offset": (1e-4 * square, 1e4 * square), "length_scale": length_bounds(widths)}
+
+    def _log_size(self, widths: Floats) -> float:
+        square, offset = self._mean_square(widths), self.offset
+        if offset == 0.0:
+            return self.degree * float(np.log(square))
+        # (u + o)^p - o^p = u sum_j (u + o)^j o^(p-1-j)
+        powers = np.arange(self.degree)
+        terms = powers * np.log(square + offset) + powers[::-1] * np.log(offset)
+        return float(np.log(square) + np.logaddexp.reduce(terms))
 
     def _value(self, u: Floats) -> Floats:
         u += self.offset
@@ -232,71 +247,3 @@ def _whole_power(base: Floats, exponent: int) -> Floats:
         if exponent:
             base = base * base
     return result
-
-
-@storable
-class Tanh(Dot):
-    """tanh(scale u + offset) with u = sum_k x_k x'_k / l_k^2: the papers' neural-network kernel.
-
-    **Not a Mercer kernel**: its matrices may have negative eigenvalues. Laplacian processes and
-    relevance vector machines take it as it is; `Flipped` and `EquivalentGP` make a covariance of
-    it; `ArcSine` is the covariance of an infinite network.
-
-    Parameters
-    ----------
-    scale : float or Parameter, default 1.0
-        The slope, above 0. With a length scale that is learned, hold it fixed: the two are one.
-    offset : float or Parameter, default 0.0
-        Any number.
-    length_scale : float, array of shape (d,) or Parameter, optional
-        Units of the inputs, one or one a column; plain inner products without it.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mercer.kernels import Tanh
-    >>> Tanh(scale=0.5, offset=-1.0)(np.array([[1.0, 2.0]]), np.array([[2.0, 1.0]])).round(4)
-    array([[0.7616]])
-    """
-
-    scale: float
-    offset: float
-
-    def __init__(
-        self,
-        scale: float | Parameter = 1.0,
-        offset: float | Parameter = 0.0,
-        length_scale: ArrayLike | Parameter | None = None,
-    ) -> None:
-        real = offset if isinstance(offset, Parameter) else Parameter(offset)
-        if real.is_vector:
-            raise ValueError(f"offset must be one number, got {offset!r}")
-        self._set_scaled(
-            length_scale,
-            scale=positive("scale", scale, vector=False),
-            offset=real.replace(transform="identity"),
-        )
-
-    @property
-    def is_mercer(self) -> bool:
-        """False: no choice of parameters makes every Gram matrix positive semi-definite."""
-        return False
-
-    def _bounds_from(self, widths: Floats, variance: float) -> Mapping[str, tuple[Any, Any]]:
-        square = self._mean_square(widths)
-        return {
-            "scale": (1e-4 / square, 1e4 / square),
-            "offset": (-10.0, 10.0),
-            "length_scale": length_bounds(widths),
-        }
-
-    def _value(self, u: Floats) -> Floats:
-        u *= self.scale
-        u += self.offset
-        return np.asarray(np.tanh(u, out=u))
-
-    def _pull(self, u: Floats, G: Floats) -> tuple[Floats, float, dict[str, float]]:
-        t = np.tanh(self.scale * u + self.offset)
-        D = G * (1.0 - t) * (1.0 + t)
-        others = {"scale": contract(D, u), "offset": float(np.sum(D))}
-        return self.scale * D, contract(G, t), others

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from mercer.kernels.base import BlockGradient, Kernel, is_number
 from mercer.kernels.composite import Composite, Product, Sum
+from mercer.kernels.units import within_doubles
 from mercer.params import Parameter, positive
 from mercer.registry import storable
 
@@ -49,6 +50,7 @@ class Scaled(OfOne):
     """variance * k(x, x'); written ``2.0 * k``. The variance can be learned."""
 
     variance: float
+    _in_units = frozenset({"variance"})
 
     def __init__(self, variance: float | Parameter, kernel: Kernel) -> None:
         if not isinstance(kernel, Kernel):
@@ -56,7 +58,12 @@ class Scaled(OfOne):
         self._set(kernel, variance=positive("variance", variance, vector=False))
 
     def _bounds_from(self, widths: Floats, variance: float) -> Mapping[str, tuple[Any, Any]]:
-        return {"variance": (1e-4 * variance, 1e4 * variance)}
+        # so that a change of the columns' units changes bounds as it changes the best value
+        centre = within_doubles(np.log(variance) - self.kernel._log_size(widths))
+        return {"variance": (1e-4 * centre, 1e4 * centre)}
+
+    def _log_size(self, widths: Floats) -> float:
+        return float(np.log(self.variance)) + self.kernel._log_size(widths)
 
     def _block(self, A: Any, B: Any) -> Floats:
         K = self.kernel._block(A, B)
@@ -111,6 +118,12 @@ class Power(OfOne):
         """Whether every Gram matrix is positive semi-definite."""
         whole = self.exponent == int(self.exponent)
         return self.kernel.is_mercer and (whole or self.kernel.is_infinitely_divisible)
+
+    def _log_size(self, widths: Floats) -> float:
+        return self.exponent * self.kernel._log_size(widths)
+
+    def _variances_inside(self, widths: Floats, variance: float) -> list[float]:
+        return [variance ** (1.0 / self.exponent)]
 
     def _raised(self, K: Floats) -> Floats:
         if self.exponent % 1.0 and np.min(K, initial=0.0) < 0.0:

@@ -130,9 +130,7 @@ class Periodic(Kernel):
         # The derivative in the period grows with the number of periods: angles as they are.
         dperiod = -np.sum(dangle_A * self._angles(A), axis=0)
         dperiod -= np.sum(dangle_B * self._angles(B), axis=0)
-        theta = self._own_gradient(
-            length_scale=dlog / self.length_scale, periodicity=dperiod / self.periodicity
-        )
+        theta = self._theta_gradient({"length_scale": dlog, "periodicity": dperiod}, {})
         if not inputs:
             return BlockGradient(theta, None, None, part.inner)
         turn = 2.0 * np.pi / self.periodicity

@@ -108,6 +108,14 @@ class EquivalentGP(_Through):
     def _at(self) -> Any:
         return self.points
 
+    # a kernel of its squares
+
+    def _log_size(self, widths: Floats) -> float:
+        return 2.0 * self.kernel._log_size(widths)
+
+    def _variances_inside(self, widths: Floats, variance: float) -> list[float]:
+        return [float(np.sqrt(variance))]
+
     def _block(self, A: Any, B: Any) -> Floats:
         U, V = self._both(A, B)
         return np.asarray(U @ V.T) / len(self.points)
@@ -200,6 +208,9 @@ class Flipped(_Through):
 
     def _at(self) -> Any:
         return self.anchors
+
+    def _log_size(self, widths: Floats) -> float:
+        return self.kernel._log_size(widths)
 
     def _spectrum(self) -> _Spectrum:
         # Computed once for each object, or, harmlessly, by two threads at the same time.

@@ -127,14 +127,14 @@ class Stationary(Kernel):
         p = self._parameters["length_scale"]
         length: ArrayLike = 0.0
         if p.is_free:
-            # ds/dl_k = -2 (x_k - x'_k)^2 / l_k^3; `outer` is the sum over all k
+            # ds/dlog l_k = -2 (x_k - x'_k)^2 / l_k^2; `outer` is the sum over all k
             if p.is_vector:
                 sums = np.empty(p.size)
                 loops().pull_scales(scaled, scaled_t, W, sums)
-                length = -2.0 * sums / self.length_scale
+                length = -2.0 * sums
             else:
-                length = -2.0 * outer / self.length_scale
-        theta = self._own_gradient(length_scale=length, **others)
+                length = -2.0 * outer
+        theta = self._theta_gradient({"length_scale": length}, others)
         if not inputs:
             return BlockGradient(theta, None, None, inner)
         dA, dBt = np.empty(scaled.shape), np.empty(scaled_t.shape)

@@ -9,6 +9,7 @@ from mercer.likelihoods.logistic import Logistic
 from mercer.likelihoods.mixture import MixtureNoise
 from mercer.likelihoods.poisson import Poisson
 from mercer.likelihoods.probit import Probit
+from mercer.likelihoods.soft_labels import SoftLabels
 from mercer.likelihoods.softmax import Softmax
 from mercer.likelihoods.student import StudentT
 
@@ -23,6 +24,7 @@ __all__ = [
     "MixtureNoise",
     "Poisson",
     "Probit",
+    "SoftLabels",
     "Softmax",
     "StudentT",
 ]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mercer.likelihoods.additive import AdditiveNoise
 from mercer.likelihoods.base import broadcast
 from mercer.likelihoods.dead_zone import expected_excess, smoothed
 from mercer.likelihoods.pulls import Slopes
-from mercer.params import Parameter, positive
+from mercer.likelihoods.scaled import ScaledNoise
+from mercer.params import Parameter
 from mercer.registry import storable
 
 __all__ = ["EpsilonInsensitive", "Laplace"]
@@ -17,7 +17,7 @@ __all__ = ["EpsilonInsensitive", "Laplace"]
 Floats = NDArray[np.float64]
 
 
-class _Absolute(AdditiveNoise):
+class _Absolute(ScaledNoise):
     """p(y | f) = exp(-max(0, abs(y - f) - epsilon)/s) / (2 (s + epsilon)), (BKM 13) with a scale.
 
     All integrals over a Gaussian f are closed; see :mod:`mercer.likelihoods.dead_zone`.
@@ -35,29 +35,29 @@ class _Absolute(AdditiveNoise):
 
     def _log_noise(self, t: Floats) -> Floats:
         return np.asarray(
-            -self._excess(t) / self.scale - np.log(2.0 * (self.scale + self._epsilon))
+            -self._excess(t) / self._scale - np.log(2.0 * (self._scale + self._epsilon))
         )
 
     def _noise_slopes(self, t: Floats) -> tuple[Floats, Floats, Floats]:
-        first = np.where(np.abs(t) > self._epsilon, -np.sign(t) / self.scale, 0.0)
+        first = np.where(np.abs(t) > self._epsilon, -np.sign(t) / self._scale, 0.0)
         return first, np.zeros(t.shape), np.zeros(t.shape)
 
     def _noise_cdf(self, t: Floats) -> Floats:
-        s, e = self.scale, self._epsilon
+        s, e = self._scale, self._epsilon
         tail = 0.5 * s / (s + e) * np.exp(-self._excess(t) / s)
         inside = 0.5 + 0.5 * t / (s + e)
         return np.asarray(np.where(np.abs(t) <= e, inside, np.where(t < 0, tail, 1.0 - tail)))
 
     def _noise_moments(self) -> tuple[float, float]:
-        s, e = self.scale, self._epsilon
+        s, e = self._scale, self._epsilon
         return 0.0, float((e**3 / 3.0 + s * (e**2 + 2.0 * e * s + 2.0 * s**2)) / (s + e))
 
     def _information(self) -> float:
         # The curvature is all in the kinks, where no derivative sees it.
-        return float(1.0 / (self.scale * (self.scale + self._epsilon)))
+        return float(1.0 / (self._scale * (self._scale + self._epsilon)))
 
     def _draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Floats:
-        s, e = self.scale, self._epsilon
+        s, e = self._scale, self._epsilon
         side = rng.uniform(-1.0, 1.0, shape)
         outside = rng.uniform(size=shape) * (s + e) < s
         return np.where(outside, np.sign(side) * (e + rng.exponential(s, shape)), e * side)
@@ -69,7 +69,7 @@ class _Absolute(AdditiveNoise):
     ) -> tuple[Floats, Floats, Floats]:
         """Return log Z and its two derivatives in the mean, Z = E[p(y | f)], in closed form."""
         y, mean, var = broadcast(y=y, mean=mean, var=var)
-        s, none = self.scale, var == 0
+        s, none = self._scale, var == 0
         it = smoothed(y - mean, np.where(none, 1.0, var), self._epsilon, s)
         log_z = it.log_value - np.log(2.0 * (s + self._epsilon))
         out = log_z, np.asarray(-it.first / s), np.asarray(it.second / s**2)
@@ -84,12 +84,12 @@ class _Absolute(AdditiveNoise):
     ) -> tuple[Floats, Floats, Floats]:
         """Return E[log p(y | f)] and its derivatives in mean and variance, in closed form."""
         y, mean, var = broadcast(y=y, mean=mean, var=var)
-        s, it = self.scale, expected_excess(y - mean, var, self._epsilon)
+        s, it = self._scale, expected_excess(y - mean, var, self._epsilon)
         value = -it.value / s - np.log(2.0 * (s + self._epsilon))
         return np.asarray(value), np.asarray(it.first / s), np.asarray(-it.in_var / s)
 
     def _slopes(self, y: Floats, f: Floats) -> Slopes:
-        t, s = y - f, self.scale
+        t, s = y - f, self._scale
         first = self.derivatives(y, f)[0]
         return self._by_name(self._excess(t) / s, s * np.abs(first), -first / s)
 
@@ -97,8 +97,8 @@ class _Absolute(AdditiveNoise):
         """Return d/dtheta of sum(g log Z) at fixed y, mean and var, shape (p,)."""
         y, mean, var, g = broadcast(y=y, mean=mean, var=var, g=g)
         none = var == 0
-        it = smoothed(y - mean, np.where(none, 1.0, var), self._epsilon, self.scale)
-        excess = np.where(none, self._excess(y - mean) / self.scale, it.excess)
+        it = smoothed(y - mean, np.where(none, 1.0, var), self._epsilon, self._scale)
+        excess = np.where(none, self._excess(y - mean) / self._scale, it.excess)
         outside = np.where(none, np.abs(y - mean) > self._epsilon, it.outside)
         return self._total(g, excess, outside)
 
@@ -106,7 +106,7 @@ class _Absolute(AdditiveNoise):
         """Return d/dtheta of sum(g E[log p]) at fixed y, mean and var, shape (p,)."""
         y, mean, var, g = broadcast(y=y, mean=mean, var=var, g=g)
         it = expected_excess(y - mean, var, self._epsilon)
-        return self._total(g, it.value / self.scale, it.outside)
+        return self._total(g, it.value / self._scale, it.outside)
 
     def _total(self, g: Floats, excess: Floats, outside: Floats) -> Floats:
         slopes = self._by_name(excess, outside, np.zeros(()))
@@ -114,7 +114,7 @@ class _Absolute(AdditiveNoise):
 
     def _by_name(self, excess: Floats, outside: Floats, first: Floats) -> Slopes:
         """Return `_slopes` from the excess over s, whether t is outside, and d(d1)/ds."""
-        s, e = self.scale, self._epsilon
+        s, e = self._scale, self._epsilon
         zero = np.zeros(np.shape(excess))
         return {
             "epsilon": (np.asarray(outside / s - 1.0 / (s + e)), zero, zero),
@@ -133,8 +133,9 @@ class Laplace(_Absolute):
 
     Parameters
     ----------
-    scale : float or Parameter, default 1.0
-        s, the mean of abs(e). The variance of e is 2 s^2.
+    scale : float or Parameter, optional
+        s, the mean of abs(e). The variance of e is 2 s^2. Without it, it is chosen from the data
+        (see `begun`).
 
     Examples
     --------
@@ -146,8 +147,8 @@ class Laplace(_Absolute):
     array(1.5)
     """
 
-    def __init__(self, scale: float | Parameter = 1.0) -> None:
-        self._set(scale=positive("scale", scale, vector=False))
+    def __init__(self, scale: float | Parameter | None = None) -> None:
+        self._set(**self._open(scale=scale))
 
     @property
     def _epsilon(self) -> float:
@@ -170,10 +171,11 @@ class EpsilonInsensitive(_Absolute):
 
     Parameters
     ----------
-    epsilon : float or Parameter, default 0.1
+    epsilon : float or Parameter, optional
         Half the width of the zone without cost, at least 0; 0 makes it `Laplace`, and is held.
-    scale : float or Parameter, default 1.0
-        s, how fast the density falls beyond it.
+        Without it, it is chosen from the data (see `begun`).
+    scale : float or Parameter, optional
+        s, how fast the density falls beyond it. Without it, it is chosen from the data.
 
     Examples
     --------
@@ -182,15 +184,22 @@ class EpsilonInsensitive(_Absolute):
     array([-0.6931, -0.6931, -1.6931])
     """
 
-    def __init__(self, epsilon: float | Parameter = 0.1, scale: float | Parameter = 1.0) -> None:
-        self._set(
-            epsilon=positive("epsilon", epsilon, zero=True, vector=False),
-            scale=positive("scale", scale, vector=False),
-        )
+    _starts = {"epsilon": 0.1, "scale": 0.3}  # noqa: RUF012  (never changed)
+
+    def __init__(
+        self, epsilon: float | Parameter | None = None, scale: float | Parameter | None = None
+    ) -> None:
+        self._set(**self._open(zero=("epsilon",), epsilon=epsilon, scale=scale))
+
+    @property
+    def epsilon(self) -> float | None:
+        """Half the width of the zone without cost, None if not yet chosen."""
+        own = self._parameters.get("epsilon")
+        return None if own is None else float(own.value)
 
     @property
     def _epsilon(self) -> float:
-        return float(self.epsilon)
+        return self._chosen("epsilon")
 
     def knots(self, y: Floats) -> Floats:
         """Return y - epsilon and y + epsilon, the kinks."""

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mercer.likelihoods.base import Likelihood, broadcast
-from mercer.likelihoods.pulls import Slopes
 from mercer.params import Parameter
 
 __all__ = ["AdditiveNoise", "bounded"]
@@ -29,10 +28,7 @@ def bounded(value: float | Parameter, low: float, high: float) -> Parameter:
 
 
 class AdditiveNoise(Likelihood):
-    """y = f + e; a subclass gives the density of e and what is known of it.
-
-    Its parameters include `scale`, a factor of e, unless it writes `_slopes` anew.
-    """
+    """y = f + e; a subclass gives the density of e and what is known of it."""
 
     def _log_noise(self, t: Floats) -> Floats:
         """Return the log density of e at t."""
@@ -101,18 +97,6 @@ class AdditiveNoise(Likelihood):
     def knots(self, y: Floats) -> Floats | None:
         """Return y, where the density has its peak."""
         return np.array(y, dtype=float)[:, None]
-
-    def _slopes(self, y: Floats, f: Floats) -> Slopes:
-        # log p + log s depends on (y - f)/s alone, so that Euler's theorem gives d/ds.
-        t, s = y - f, self.scale
-        first, second, third = self.derivatives(y, f)
-        return {
-            "scale": (
-                np.asarray((t * first - 1.0) / s),
-                np.asarray((t * second - first) / s),
-                np.asarray((t * third - 2.0 * second) / s),
-            )
-        }
 
 
 def _residual(y: ArrayLike, f: ArrayLike) -> Floats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,7 +29,7 @@ class Likelihood(Parametrised):
     `mean` and `var` are always those of a Gaussian over f. The integrals over it are good to
     1e-8 (see :mod:`mercer.linalg.quadrature`) and cost a few hundred evaluations of p a row.
 
-    Three flags tell an engine what to expect. An object may differ from its class.
+    Four flags tell an engine what to expect. An object may differ from its class.
 
     Attributes
     ----------
@@ -40,11 +40,15 @@ class Likelihood(Parametrised):
         approximation has nothing to go by.
     is_positive : bool
         Whether p(y | f) > 0 for every f, so that E[log p] is finite.
+    is_unimodal : bool
+        Whether p(y | f) rises to one peak in f and falls from there. One Gaussian around a mode
+        misleads where it does not: the other peaks are lost, and EP is the engine.
     """
 
     is_log_concave: bool = False
     has_curvature: bool = True
     is_positive: bool = True
+    is_unimodal: bool = True
 
     # ------------------------------------------------------------------ what a subclass gives
 
@@ -87,6 +91,21 @@ class Likelihood(Parametrised):
     def initial(self, y: ArrayLike) -> Floats:
         """Return latent values to start a search from, one for each y; by default y itself."""
         return np.array(y, dtype=float)
+
+    def begun(self, y: ArrayLike, weights: ArrayLike | None = None) -> Self:
+        """Return the likelihood with which a search for its parameters may begin.
+
+        A parameter that was left open gets a start from the data, and one without bounds gets
+        bounds in their units. What is given stays as it is; by default that is everything.
+
+        Parameters
+        ----------
+        y : array of shape (n,)
+            The observations, less the mean function where that is known.
+        weights : array of shape (n,), optional
+            Powers of their likelihoods.
+        """
+        return self
 
     def missing(self, *methods: str) -> list[str]:
         """Return those of the named methods that this class does not give.

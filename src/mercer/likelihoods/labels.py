@@ -17,6 +17,11 @@ class Binary(Likelihood):
 
     is_log_concave = True
 
+    @property
+    def analytic_within(self) -> float:
+        """How far from the real line log p is an analytic function of f; 0 if that is unknown."""
+        return 0.0
+
     def _positive(self, f: Floats) -> Floats:
         """Return P(y = 1 | f); that of -1 is P(y = 1 | -f)."""
         raise NotImplementedError

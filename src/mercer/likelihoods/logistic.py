@@ -41,6 +41,11 @@ class Logistic(Binary):
     def __init__(self) -> None:
         self._set()
 
+    @property
+    def analytic_within(self) -> float:
+        """Pi, the poles of the logistic function being at odd multiples of i pi."""
+        return float(np.pi)
+
     def _positive(self, f: Floats) -> Floats:
         return np.asarray(expit(f))
 

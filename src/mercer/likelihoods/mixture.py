@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +12,7 @@ from mercer.likelihoods.additive import AdditiveNoise
 from mercer.likelihoods.base import broadcast
 from mercer.likelihoods.normal import log_normal
 from mercer.likelihoods.pulls import Slopes
+from mercer.likelihoods.spread import spread_of, started
 from mercer.linalg.quadrature import expectation
 from mercer.params import Parameter, positive
 from mercer.registry import storable
@@ -46,6 +47,8 @@ class MixtureNoise(AdditiveNoise):
     >>> noise.predictive_var(0.0, 1.0).round(3)
     np.float64(1.409)
     """
+
+    is_unimodal = False
 
     def __init__(
         self, weights: ArrayLike, means: ArrayLike | Parameter, scales: ArrayLike | Parameter
@@ -121,6 +124,11 @@ class MixtureNoise(AdditiveNoise):
     def _draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Floats:
         kind = rng.choice(self.weights.size, size=shape, p=self.weights)
         return np.asarray(self.means[kind] + self.scales[kind] * rng.standard_normal(shape))
+
+    def begun(self, y: ArrayLike, weights: ArrayLike | None = None) -> Self:
+        """Return the likelihood with bounds on its scales, where they are free and have none."""
+        scales = started(self.parameters["scales"], 1.0, spread_of(y, weights))
+        return self.with_parameters(scales=scales)
 
     def knots(self, y: Floats) -> Floats:
         """Return y less the means of the kinds: their peaks."""

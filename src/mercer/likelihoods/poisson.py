@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammaincc, gammaln
+from scipy.special import gammaincc, gammaln, ndtri
 
-from mercer.likelihoods.base import Likelihood, broadcast
+from mercer.likelihoods.base import Likelihood, broadcast, check_level, rows_of
 from mercer.registry import storable
 
 __all__ = ["Poisson"]
@@ -116,9 +116,33 @@ class Poisson(Likelihood):
 
     def quantile(self, mean: ArrayLike, var: ArrayLike, level: ArrayLike) -> Floats:
         """Return the least count that a new one is at most with probability `level`."""
-        real = super().quantile(mean, var, level)
-        # A jump is left on its upper side, by rounding; within a step all y are as good.
-        return np.asarray(np.floor(real + 8.0 * np.finfo(float).eps * (1.0 + real)))
+        (m, v, p), shape = rows_of(mean=mean, var=var, level=level)
+        check_level(p)
+        slack = 1e-10 * np.minimum(p, 1.0 - p)  # what the integrals may be wrong by
+
+        def reached(row: NDArray[np.intp], y: Floats) -> NDArray[np.bool_]:
+            return np.asarray(self.predictive_cdf(y, m[row], v[row]) >= p[row] - slack[row])
+
+        # The count is above `low` and at most `high`. That of f at the same level is near it.
+        low = np.full(m.size, -1.0)
+        with np.errstate(over="ignore"):
+            high = np.maximum(np.ceil(_rate(m + ndtri(p) * np.sqrt(v))), 1.0)
+        short = np.flatnonzero(np.isfinite(high))
+        if short.size < high.size:
+            raise ValueError("the quantile is too large for a floating-point number")
+        while (short := short[~reached(short, high[short])]).size:
+            low[short], high[short] = high[short], 2.0 * high[short]
+        # downwards first by steps as large as the spread: the middle of [-1, high] is far away
+        step = np.ceil(2.0 * np.sqrt(high))
+        while True:
+            middle = np.maximum(np.floor(0.5 * (low + high)), high - step)
+            rows = np.flatnonzero((middle > low) & (middle < high))
+            if not rows.size:
+                return high.reshape(shape)
+            enough = reached(rows, middle[rows])
+            high[rows[enough]] = middle[rows[enough]]
+            low[rows[~enough]] = middle[rows[~enough]]
+            step[rows[enough]] *= 2.0
 
     def expected(
         self, y: ArrayLike, mean: ArrayLike, var: ArrayLike

@@ -18,8 +18,9 @@ __all__ = ["Probit"]
 
 Floats = NDArray[np.float64]
 
-# log Phi is analytic up to the first zeros of Phi, 2.8 away from the line; see `trapezoid`.
-_STRIP = 2.0 * np.pi * 2.8
+# log Phi is analytic up to the first zeros of Phi, so far from the line; see `trapezoid`.
+_FIRST_ZERO = 2.8
+_STRIP = 2.0 * np.pi * _FIRST_ZERO
 _WIDEST = 8.0  # in units of the noise; beyond, adaptive quadrature takes over
 
 
@@ -51,6 +52,11 @@ class Probit(Binary):
         parameter = positive("noise_std", given, zero=True, vector=False)
         self.is_positive = self.has_curvature = bool(parameter.value)
         self._set(noise_std=parameter)
+
+    @property
+    def analytic_within(self) -> float:
+        """The distance of the first zeros of Phi(f/s) from the real line, 2.8 s."""
+        return _FIRST_ZERO * float(self.noise_std)
 
     def missing(self, *methods: str) -> list[str]:
         """Return those of the named methods that there are not: a step has no derivatives."""

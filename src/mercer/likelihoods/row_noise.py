@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mercer.likelihoods.base import Likelihood
 from mercer.likelihoods.normal import LOG_2PI
+from mercer.likelihoods.spread import deviation_of, started
 
 __all__ = ["RowNoise"]
 
@@ -84,6 +85,18 @@ class RowNoise(Likelihood):
             raise ValueError(f"gradient must have one entry a row, got shape {g.shape}")
         total = np.sum(g / self._weights(g.size, weights))
         return self._chain(lambda noise: total)
+
+    def begun(self, y: ArrayLike, weights: ArrayLike | None = None) -> Self:
+        """Return the likelihood with a start and bounds for its variance, where it is free.
+
+        It starts at a tenth of the variance of the targets if it was left open, and its bounds
+        are 1e-6 and 100 times that variance if it has none.
+        """
+        if self._known is not None:
+            return self
+        width = deviation_of(y, weights)
+        noise = started(self._parameters.get("noise"), 0.1 * width**2, width, power=2)
+        return self.from_state({"noise": noise})
 
     def subset(self, keep: ArrayLike) -> Self:
         """Return the likelihood of the training rows that a boolean mask keeps."""

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mercer.estimators.rows import checked_weights
+
 __all__ = ["average", "columns", "require_level", "row_weights"]
 
 Floats = NDArray[np.float64]
@@ -42,19 +44,7 @@ def columns(finite: bool = True, **given: ArrayLike) -> list[Floats]:
 
 def row_weights(sample_weight: ArrayLike | None, n: int) -> Floats | None:
     """Return one weight a row, or None where all count alike."""
-    if sample_weight is None:
-        return None
-    try:
-        weights = np.asarray(sample_weight, dtype=float)
-    except (TypeError, ValueError):
-        raise ValueError(f"sample_weight must be {n} numbers, got {sample_weight!r}") from None
-    if weights.shape != (n,):
-        raise ValueError(f"sample_weight must have shape ({n},), got {weights.shape}")
-    if not np.all(np.isfinite(weights)) or np.any(weights < 0):
-        raise ValueError("sample_weight must hold finite numbers that are not negative")
-    if not np.any(weights):
-        raise ValueError("sample_weight must hold at least one non-zero number")
-    return weights
+    return None if sample_weight is None else checked_weights(sample_weight, n)
 
 
 def average(values: Floats, sample_weight: ArrayLike | None, multioutput: str) -> Any:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 
+from mercer.likelihoods.normal import LOG_2PI
 from mercer.metrics.checks import average, columns, row_weights
 
 __all__ = [
@@ -23,8 +24,6 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
-
-_LOG_2PI = float(np.log(2.0 * np.pi))
 
 
 def negative_log_predictive_density(
@@ -232,12 +231,12 @@ def log_density_of_rows(y: ArrayLike, mean: ArrayLike, std: ArrayLike) -> Floats
             "density"
         )
     with np.errstate(over="ignore"):  # a std that is all but 0
-        return np.asarray(-0.5 * ((y - mean) / std) ** 2 - np.log(std) - 0.5 * _LOG_2PI)
+        return np.asarray(-0.5 * ((y - mean) / std) ** 2 - np.log(std) - 0.5 * LOG_2PI)
 
 
 def gaussian_interval(mean: Floats, std: Floats, level: float) -> tuple[Floats, Floats]:
     """Return the ends of the central interval of each Gaussian prediction."""
-    half = ndtri(0.5 + 0.5 * level) * std
+    half = -ndtri(0.5 * (1.0 - level)) * std
     return mean - half, mean + half
 
 

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import is_classifier
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import Pipeline
 
@@ -25,7 +26,6 @@ from mercer.metrics.gaussian import (
     crps_of_rows,
     gaussian_interval,
     log_density_of_rows,
-    pit,
 )
 
 __all__ = ["Predictions", "pit_of", "predictions", "training_targets"]
@@ -41,7 +41,9 @@ _TAILS, _SHARES = 0.25 * (1.0 + _NODES), 0.25 * _WEIGHTS
 class Predictions(Protocol):
     """A model's predictions of given targets, an array of the targets' shape for each question."""
 
-    y: Floats
+    @property
+    def y(self) -> Floats:
+        """The targets."""
 
     def log_density(self) -> Floats:
         """Return the log density of each target."""
@@ -65,13 +67,14 @@ def predictions(model: Any, X: Any, y: ArrayLike) -> Predictions:
     Parameters
     ----------
     model : fitted estimator
-        A regressor, or a `Pipeline`, a search or a `MultiOutputRegressor` around one.
+        A regressor, or a `Pipeline`, a search or a `MultiOutputRegressor` around one; or a
+        classifier, of whose predictions there is the log density alone.
     X : array-like
         Inputs, as the model takes them.
     y : array-like of shape (n,) or (n, P)
-        Observed targets.
+        Observed targets, or labels of any type.
     """
-    (targets,) = columns(y=y)
+    targets = y
     while True:
         if hasattr(model, "best_estimator_"):
             model = model.best_estimator_
@@ -81,13 +84,17 @@ def predictions(model: Any, X: Any, y: ArrayLike) -> Predictions:
             model = model.steps[-1][1]
         elif isinstance(model, MultiOutputRegressor):
             outputs = len(model.estimators_)
+            (targets,) = columns(y=targets)
             if targets.shape[1:] != (outputs,):
                 raise ValueError(
                     f"y must have one column for each of {outputs} outputs, got {targets.shape}"
                 )
             parts = zip(model.estimators_, targets.T, strict=True)
             return _Stacked([predictions(part, X, column) for part, column in parts])
+        elif is_classifier(model):
+            return _Labels(model, X, targets)
         else:
+            (targets,) = columns(y=targets)
             return _Single(model, X, targets)
 
 
@@ -106,8 +113,14 @@ def pit_of(model: Any, X: Any, y: Floats) -> Floats:
 
     The middle of a jump stands for it: where a prediction is certain, and of counts.
     """
+    below, at_most = _jumps(model, X, y)
+    return 0.5 * (below + at_most)
+
+
+def _jumps(model: Any, X: Any, y: Floats) -> tuple[Floats, Floats]:
+    """Return the probabilities of less than each target, and of at most it."""
     below = np.nextafter(y, -np.inf)
-    return 0.5 * np.asarray(model.predict_cdf(X, y) + model.predict_cdf(X, below))
+    return np.asarray(model.predict_cdf(X, below)), np.asarray(model.predict_cdf(X, y))
 
 
 class _Single:
@@ -138,8 +151,11 @@ class _Single:
         return low, high
 
     def inside(self, level: float) -> NDArray[np.bool_]:
-        if self._pit is not None:
-            return np.asarray(2.0 * np.abs(self._pit - 0.5) <= level)
+        if self._ranks is not None:
+            # What `interval` says, without its quantiles: these are the least values that are
+            # reached with the probability of the tail, and with that of all but the tail.
+            (below, at_most), tail = self._ranks, 0.5 * (1.0 - level)
+            return np.asarray((at_most >= tail) & (below < 1.0 - tail))
         low, high = self.interval(level)
         y, low, high = columns(finite=False, y=self.y, lower=low, upper=high)
         return np.asarray((low <= y) & (y <= high))
@@ -176,11 +192,48 @@ class _Single:
         return not hasattr(self._model, "predict_interval")
 
     @cached_property
-    def _pit(self) -> Floats | None:
-        """The probability of at most each target; None where only intervals tell."""
-        if self._is_gaussian:
-            return pit(self.y, *self._moments)
-        return pit_of(self._model, self._X, self.y) if hasattr(self._model, "predict_cdf") else None
+    def _ranks(self) -> tuple[Floats, Floats] | None:
+        """The probabilities of less than and of at most each target; None: ask for intervals."""
+        if self._is_gaussian or not hasattr(self._model, "predict_cdf"):
+            return None
+        return _jumps(self._model, self._X, self.y)
+
+
+class _Labels:
+    """The predictions of a classifier, whose labels are no numbers, even where they look it."""
+
+    def __init__(self, model: Any, X: Any, y: Any) -> None:
+        self._model, self._X, self._labels = model, X, y
+
+    @property
+    def y(self) -> Floats:
+        raise self._refusal("an interval")
+
+    def log_density(self) -> Floats:
+        if not hasattr(self._model, "log_predictive_density"):
+            raise ValueError(
+                f"{type(self._model).__name__} has no log_predictive_density(X, y); of its "
+                "predict_proba the same is scikit-learn's scorer 'neg_log_loss'"
+            )
+        return np.asarray(self._model.log_predictive_density(self._X, self._labels))
+
+    def baseline_log_density(self) -> Floats:
+        raise self._refusal("a mean and variance of its training targets")
+
+    def interval(self, level: float) -> tuple[Floats, Floats]:
+        raise self._refusal("an interval")
+
+    def inside(self, level: float) -> NDArray[np.bool_]:
+        raise self._refusal("an interval")
+
+    def crps(self) -> Floats:
+        raise self._refusal("a distribution over numbers")
+
+    def _refusal(self, what: str) -> ValueError:
+        return ValueError(
+            f"{type(self._model).__name__} is a classifier, and this metric is for regressors: it "
+            f"asks for {what}. Of labels take neg_log_predictive_density"
+        )
 
 
 class _Stacked:

@@ -14,7 +14,7 @@ from sklearn.utils.metadata_routing import MetadataRequest
 
 from mercer.metrics.calibration import LEVELS
 from mercer.metrics.checks import average
-from mercer.metrics.intervals import coverage, interval_score, interval_width
+from mercer.metrics.intervals import interval_score, interval_width
 from mercer.metrics.predictions import Predictions, predictions
 
 __all__ = [
@@ -36,8 +36,10 @@ class Scorer:
     Made by :func:`get_scorer`. Takes regressors with ``predict(X, return_std=True)``, alone or
     in pipelines, searches and `MultiOutputRegressor`; those with ``log_predictive_density``,
     ``predict_interval`` and ``predict_cdf`` are asked through these, so that the score is right for
-    any likelihood.
-    Several outputs are averaged.
+    any likelihood. Several outputs are averaged.
+
+    Of a classifier there is ``neg_log_predictive_density``, the mean log probability of the labels;
+    the other metrics are of numbers, and refuse it.
 
     Examples
     --------
@@ -70,7 +72,7 @@ class Scorer:
         X : array-like of shape (n, d)
             Inputs.
         y : array-like of shape (n,) or (n, P)
-            Observed targets.
+            Observed targets, or labels.
         sample_weight : array-like of shape (n,), optional
             How much each row counts.
         """
@@ -124,7 +126,7 @@ def _neg_calibration_error(given: Predictions, sample_weight: ArrayLike | None) 
 
 
 def _coverage(level: float, given: Predictions, sample_weight: ArrayLike | None) -> float:
-    return float(coverage(given.y, *given.interval(level), sample_weight=sample_weight))
+    return float(average(given.inside(level).astype(float), sample_weight, "uniform_average"))
 
 
 def _neg_interval_width(level: float, given: Predictions, sample_weight: ArrayLike | None) -> float:
@@ -136,7 +138,8 @@ def _neg_interval_score(level: float, given: Predictions, sample_weight: ArrayLi
     return -float(interval_score(given.y, *ends, level, sample_weight=sample_weight))
 
 
-#: The mean log predictive density; by the model's own `log_predictive_density`.
+#: The mean log predictive density, of classifiers the log probability of the labels; by the
+#: model's own `log_predictive_density`.
 neg_log_predictive_density = Scorer("neg_log_predictive_density", _log_predictive_density)
 #: By how much that is above the log density of the training targets' mean and variance; of models
 #: that keep their targets as `y_train_`.
@@ -168,7 +171,8 @@ def get_scorer(name: str) -> Scorer:
     Parameters
     ----------
     name : str
-        - "neg_log_predictive_density": the mean log density of the targets.
+        - "neg_log_predictive_density": the mean log density of the targets, or log probability
+          of the labels.
         - "neg_mean_standardised_log_loss": by how much that is above the log density of the
           training targets' mean and variance.
         - "neg_crps": minus the continuous ranked probability score.
@@ -188,6 +192,9 @@ def get_scorer(name: str) -> Scorer:
     -----
     scikit-learn takes only its own scorers by name, and offers no way to add others. Pass the
     scorer itself, or a dictionary of scorers.
+
+    Intervals of counts end at whole numbers, both included, so that right ones hold more than they
+    promise.
 
     Examples
     --------

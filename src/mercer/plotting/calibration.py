@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.stats import binom
 
+from mercer.estimators.resolve import require_count
 from mercer.metrics import calibration_curve
-from mercer.plotting.models import counted, outcomes
+from mercer.plotting.models import outcomes
 from mercer.plotting.style import BLUE, GREY, axes_for
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def plot_calibration(
     -------
     Axes
     """
-    n_levels = counted("n_levels", n_levels)
+    require_count("n_levels", n_levels, 1)
     predicted = outcomes(model, X, y, output)
     n = len(predicted.y)
     nominal = np.linspace(0.0, 1.0, n_levels + 2)[1:-1]
@@ -116,7 +117,7 @@ def plot_pit(
     -------
     Axes
     """
-    n_bins = counted("n_bins", n_bins)
+    require_count("n_bins", n_bins, 1)
     predicted = outcomes(model, X, y, output)
     n = len(predicted.y)
     counts, edges = np.histogram(predicted.pit, bins=n_bins, range=(0.0, 1.0))
@@ -133,7 +134,7 @@ def plot_pit(
         edgecolor="white",
         label="leave-one-out" if predicted.left_out else "observed",
     )
-    ax.axhspan(low, high, color=GREY, alpha=0.25, linewidth=0, label="chance (95%)", zorder=2)
+    ax.axhspan(low, high, color=GREY, alpha=0.25, linewidth=0, label="chance (95%)", zorder=0)
     ax.axhline(1.0, color=GREY, linewidth=1.0, linestyle="--", zorder=2)
     ax.set(
         xlabel="predicted probability of at most the observed value",

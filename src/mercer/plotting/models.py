@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import inspect
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
+from mercer.estimators.inputs import names_left_out
 from mercer.estimators.resolve import is_sklearn_kernel
 from mercer.kernels import Kernel, from_sklearn
 from mercer.metrics import pit
@@ -20,11 +18,10 @@ from mercer.metrics.predictions import pit_of, training_targets
 
 __all__ = [
     "Predicted",
-    "as_kernel",
     "column_names",
-    "counted",
     "interval",
     "is_fitted",
+    "kernel_of",
     "knows_latent",
     "label_of",
     "one_output",
@@ -93,15 +90,15 @@ def training_rows(model: Any) -> tuple[Floats | None, Floats | None]:
     """Return the inputs and targets that a model was fitted to, as far as it still has them."""
     points, y = getattr(model, "X_train_", None), training_targets(model)
     if points is None:
+        # basis points tell of the range, but nothing says which target belongs to which
         basis = getattr(getattr(model, "posterior_", None), "basis", None)
-        points = getattr(basis, "points", None)
+        points, y = getattr(basis, "points", None), None
     if getattr(model, "kernel", None) == "precomputed" or points is None or np.ndim(points) != 2:
         return None, None
     try:
         X = np.array(points, dtype=float)
     except (TypeError, ValueError):
         return None, None
-    # of a pruned posterior, points are some of the rows
     return X, None if y is None or len(y) != len(X) else y
 
 
@@ -136,18 +133,10 @@ def rows_like_training(model: Any, X: Floats) -> Any:
     return pd.DataFrame(X, columns=names)
 
 
-@contextmanager
-def _without_names() -> Iterator[None]:
-    # without pandas the grid has no names, and is made in the model's own order of columns
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
-        yield
-
-
 # --- kernels -------------------------------------------------------------------------------------
 
 
-def as_kernel(given: Any) -> Kernel | None:
+def kernel_of(given: Any) -> Kernel | None:
     """Return a kernel, of ours or of scikit-learn's, as ours; None for what is none."""
     if is_sklearn_kernel(given):
         return from_sklearn(given)[0]
@@ -184,7 +173,7 @@ def knows_latent(model: Any) -> bool:
 def predict(model: Any, X: Any, latent: bool = False) -> tuple[Floats, Floats]:
     """Return mean and standard deviation, with an axis of outputs where the model has one."""
     options = {"latent": True} if latent else {}
-    with _without_names():
+    with names_left_out():
         try:
             mean, std = model.predict(X, return_std=True, **options)
         except TypeError as error:
@@ -199,7 +188,7 @@ def interval(model: Any, X: Any, coverage: float, latent: bool) -> tuple[Floats,
     """Return the ends of the central interval; from mean and spread where a model has no other."""
     if hasattr(model, "predict_interval"):
         options = {"latent": True} if latent else {}
-        with _without_names():
+        with names_left_out():
             low, high = model.predict_interval(X, coverage, **options)
         return low, high
     return gaussian_interval(*predict(model, X), coverage)
@@ -228,7 +217,7 @@ def outcomes(model: Any, X: Any, y: Any, output: int | None = None) -> Predicted
     mean, std = one_output(means, output, model), one_output(stds, output, model)
     observed = _targets(y, means.shape)
     if hasattr(model, "predict_cdf"):
-        with _without_names():
+        with names_left_out():
             ranks = pit_of(model, X, observed)
     else:
         ranks = pit(observed, means, stds)  # the spread is all there is: taken as normal
@@ -247,10 +236,3 @@ def _targets(y: Any, shape: tuple[int, ...]) -> Floats:
     if not np.all(np.isfinite(observed)):
         raise ValueError("y holds NaN or infinity")
     return observed
-
-
-def counted(name: str, given: object) -> int:
-    """Return a number of things that a caller has given, if it is one."""
-    if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or given < 1:
-        raise ValueError(f"{name} must be a whole number of at least 1, got {given!r}")
-    return int(given)

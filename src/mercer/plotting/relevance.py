@@ -8,8 +8,8 @@ import numpy as np
 
 from mercer.evidence.parts import relevances
 from mercer.plotting.models import (
-    as_kernel,
     column_names,
+    kernel_of,
     require_fitted,
     to_matrix,
     training_rows,
@@ -47,7 +47,7 @@ def plot_relevance(
     Axes
     """
     require_fitted(model)
-    kernel = as_kernel(getattr(model, "kernel_", None))
+    kernel = kernel_of(getattr(model, "kernel_", None))
     rows = training_rows(model)[0] if X is None else to_matrix(X)
     if rows is None:
         raise ValueError(

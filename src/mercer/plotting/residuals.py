@@ -74,7 +74,7 @@ def plot_residuals(
             predicted.mean[far], z[far], s=30, marker="D", color=VERMILION, label=text, **style
         )
     kind = "leave-one-out prediction" if predicted.left_out else "prediction"
-    ax.set(xlabel=f"{kind} of {label_of(y)}", ylabel="standardised residual")
+    ax.set(xlabel=f"{kind} of {label_of(y)}", ylabel="(observed - mean) / standard deviation")
     reach = 1.3 * max(3.0, float(np.max(np.abs(z[np.isfinite(z)]), initial=0.0)))
     ax.set_ylim(-reach, reach)
     close: dict[str, float] = {"columnspacing": 1.0, "handlelength": 1.2, "handletextpad": 0.5}

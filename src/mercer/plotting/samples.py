@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from mercer.estimators.regressor import as_generator
 from mercer.metrics.gaussian import gaussian_interval
 from mercer.plotting.models import (
-    as_kernel,
     column_names,
     interval,
     is_fitted,
+    kernel_of,
     knows_latent,
     one_output,
     predict,
@@ -73,7 +73,7 @@ def plot_samples(
     -------
     Axes
     """
-    kernel = as_kernel(model)
+    kernel = kernel_of(model)
     fitted = kernel is None and is_fitted(model)
     if of not in ("auto", "prior", "posterior"):
         raise ValueError(f'of must be "auto", "prior" or "posterior", got {of!r}')
@@ -123,7 +123,7 @@ def _prior_of(model: Any) -> Posterior:
     """Return the process that a fitted model has for its prior, in the units of the targets."""
     if not hasattr(model, "kernel_"):
         raise ValueError(f"{type(model).__name__} has no kernel_ whose prior could be drawn")
-    kernel = as_kernel(model.kernel_)
+    kernel = kernel_of(model.kernel_)
     if kernel is None:
         raise ValueError(f"{model.kernel_!r} is no kernel")
     posterior = getattr(model, "posterior_", None)

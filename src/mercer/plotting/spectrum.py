@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mercer.kernels import Kernel, eigensystem
-from mercer.plotting.models import as_kernel
+from mercer.plotting.models import kernel_of
 from mercer.plotting.slices import along, is_range
 from mercer.plotting.style import BLUE, GREY, axes_for, is_several, panels_for, sequence
 
@@ -158,7 +158,7 @@ def plot_eigenvalues(
 
 
 def _kernel_of(given: Any) -> Kernel:
-    kernel = as_kernel(given)
+    kernel = kernel_of(given)
     if kernel is None:
         raise ValueError(f"a kernel is wanted, such as RBF(1.0) or model.kernel_; got {given!r}")
     return kernel

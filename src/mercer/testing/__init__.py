@@ -1,5 +1,6 @@
 """Checks for people who add kernels, likelihoods, means, engines or estimators."""
 
+from mercer.testing.classifiers import check_classifier, classifier_rules
 from mercer.testing.elliptical import elliptical_slice
 from mercer.testing.engine_case import Engine
 from mercer.testing.engines import check_engine, engine_rules
@@ -14,11 +15,13 @@ __all__ = [
     "ConformanceError",
     "Engine",
     "Report",
+    "check_classifier",
     "check_engine",
     "check_kernel",
     "check_likelihood",
     "check_mean",
     "check_regressor",
+    "classifier_rules",
     "elliptical_slice",
     "engine_rules",
     "kernel_rules",

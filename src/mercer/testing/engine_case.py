@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.kernels import RBF, Precomputed
+from mercer.likelihoods.normal import LOG_2PI
 from mercer.means import Linear, Mean
 from mercer.posterior import Posterior
 
@@ -25,7 +26,6 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
-_LOG_2PI = float(np.log(2.0 * np.pi))
 _METHODS = ("solve", "evidence", "posterior")
 
 
@@ -165,7 +165,7 @@ def dense_evidence(parts: Parts) -> float:
         log_det += log_middle
         n -= parts.H.shape[1]
     quadratic = float(np.sum(parts.Y * (P @ parts.Y)))
-    return float(-0.5 * (quadratic + outputs * (log_det + n * _LOG_2PI)))
+    return float(-0.5 * (quadratic + outputs * (log_det + n * LOG_2PI)))
 
 
 def dense_posterior(

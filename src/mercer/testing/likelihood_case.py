@@ -165,6 +165,20 @@ class LikelihoodCase:
         log_z, first, second = np.array(out).T
         return log_z, first, second
 
+    def log_moments(self) -> tuple[Floats, Floats, Floats]:
+        """Return E[log p(y | f)], E[z log p] and E[(z^2 - 1) log p] of the `gaussians`, (3k,)."""
+        out = []
+        for i in range(self.gaussians[0].size):
+            # E[z] = E[z^2 - 1] = 0: the value at the mean is taken off, and its rounding
+            at = float(self._log_p(i, np.zeros(1))[0])
+
+            def powers(z: Floats, i: int = i, at: float = at) -> Floats:
+                return np.asarray((self._log_p(i, z) - at) * np.stack([z**0, z, z**2 - 1.0]))
+
+            out.append(self._over_z(i, powers) + np.array([at, 0.0, 0.0]))
+        value, first, second = np.array(out).T
+        return value, first, second
+
 
 def _at(
     function: Callable[[Floats, float], Any], mean: float, var: float, y: float, z: Floats

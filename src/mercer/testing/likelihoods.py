@@ -10,13 +10,14 @@ from numpy.typing import ArrayLike
 
 from mercer.likelihoods import Likelihood
 from mercer.testing.likelihood_case import likelihood_case
+from mercer.testing.likelihood_parameters import LIKELIHOOD_PARAMETERS
 from mercer.testing.likelihood_rules import LIKELIHOOD
 from mercer.testing.parametrised import PARAMETRISED, subject_of
 from mercer.testing.rules import BoundRule, Report, Rule, bind, run
 
 __all__ = ["check_likelihood", "likelihood_rules"]
 
-_RULES: list[Rule[Any]] = [*LIKELIHOOD, *PARAMETRISED]
+_RULES: list[Rule[Any]] = [*LIKELIHOOD, *LIKELIHOOD_PARAMETERS, *PARAMETRISED]
 _LINE = (-np.inf, np.inf)
 
 

@@ -28,7 +28,7 @@ FITS: Rules[RegressorCase] = Rules()
 def rule_fit(case: RegressorCase) -> None:
     """`fit` returns the estimator, keeps its parameters, and names what it sets with `_`."""
     model = clone(case.estimator)
-    params = {name: value for name, value in vars(model).items()}
+    params = dict(vars(model))
     X, y = frozen(case.X), frozen(case.y)
     expect(quietly(model.fit, X, y) is model, "fit to return the estimator itself", model)
     for name, value in params.items():

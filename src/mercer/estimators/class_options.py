@@ -1,0 +1,138 @@
+"""From the options of a classifier to the likelihood of its labels."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mercer.estimators.regressor import as_generator
+from mercer.estimators.resolve import (
+    is_flag,
+    is_whole,
+    require_choice,
+    require_count,
+    require_flag,
+    require_instance,
+)
+from mercer.evidence import require_pair
+from mercer.likelihoods import Likelihood, Logistic, Probit, SoftLabels, Softmax
+from mercer.likelihoods.labels import Binary
+
+__all__ = ["ClassModel", "check_class_options", "class_model", "soft_kind"]
+
+_INFERENCE = ("laplace", "ep", "vi", "bounds", "map")
+_MULTI_CLASS = ("auto", "softmax", "one_vs_rest")
+_NAMED = {"logistic": Logistic, "probit": Probit}
+
+
+class ClassModel(NamedTuple):
+    """How labels come from latent functions.
+
+    kind : "binary", one function for two classes; "softmax", one a class, coupled; "one_vs_rest",
+        one a class, each fitted by itself
+    likelihood : that of all labels, or of one class against the rest
+    """
+
+    kind: str
+    likelihood: Likelihood | Softmax
+
+
+def check_class_options(estimator: Any) -> None:
+    """Raise ValueError for an option of a classifier that is none of its choices."""
+    require_choice("inference", estimator.inference, _INFERENCE)
+    require_choice("multi_class", estimator.multi_class, _MULTI_CLASS)
+    soft = soft_kind(estimator.soft_labels)
+    if estimator.classes is not None and soft is None:
+        raise ValueError(
+            "classes names the columns of y where these are probabilities (soft_labels=True); "
+            "labels name their classes themselves: leave it out"
+        )
+    require_choice("hyperprior", estimator.hyperprior, ("default", None))
+    if not callable(estimator.optimizer):
+        require_choice("optimizer", estimator.optimizer, ("lbfgs", None))
+    require_count("n_restarts", estimator.n_restarts, 0)
+    require_count("max_iter", estimator.max_iter, 1)
+    if not (is_flag(estimator.verbose) or callable(estimator.verbose)):
+        require_count("verbose", estimator.verbose, 0)
+    require_flag("warm_start", estimator.warm_start)
+    n_jobs = estimator.n_jobs
+    if n_jobs is not None and not (is_whole(n_jobs) and n_jobs != 0):
+        raise ValueError(f"n_jobs must be a whole number other than 0, or None, got {n_jobs!r}")
+    # A RandomState is not asked for a generator, since that would draw from it.
+    if not isinstance(estimator.random_state, np.random.RandomState):
+        as_generator(estimator.random_state)
+
+
+def soft_kind(given: Any) -> str | None:
+    """Return how soft labels are read, "cross_entropy" or "mixture"; None if labels are hard."""
+    if is_flag(given):
+        return "cross_entropy" if given else None
+    if not isinstance(given, str) or given not in ("cross_entropy", "mixture"):
+        raise ValueError(
+            f"soft_labels must be False, True, 'cross_entropy' or 'mixture', got {given!r}"
+        )
+    return given
+
+
+def class_model(estimator: Any, n_classes: int) -> ClassModel:
+    """Return the model of the labels, if its engine takes it; see `GPClassifier` for the rules."""
+    spec, soft = estimator.likelihood, soft_kind(estimator.soft_labels)
+    likelihood: Likelihood | Softmax
+    kind = _kind(estimator, spec, n_classes, soft)
+    if kind == "softmax":
+        likelihood = spec if isinstance(spec, Softmax) else Softmax(n_classes)
+        if likelihood.n_classes != n_classes:
+            raise ValueError(f"likelihood is {spec!r}, and y has {n_classes} classes")
+        if soft == "mixture":
+            raise ValueError(
+                "soft_labels='mixture' is no log-concave likelihood of a softmax, for whose "
+                "coupled functions there is Laplace's method alone; use multi_class='one_vs_rest', "
+                "or soft_labels='cross_entropy'"
+            )
+    else:
+        base = _of_two(spec)
+        likelihood = base if soft is None else SoftLabels(base, soft)
+    require_pair(likelihood, estimator.inference)
+    return ClassModel(kind, likelihood)
+
+
+def _kind(estimator: Any, spec: Any, n_classes: int, soft: str | None) -> str:
+    multi_class = estimator.multi_class
+    if isinstance(spec, Softmax) or (isinstance(spec, str) and spec == "softmax"):
+        if multi_class == "one_vs_rest":
+            raise ValueError(
+                "likelihood='softmax' is of all classes at once, so multi_class cannot be "
+                "'one_vs_rest'; for that give likelihood='logistic' or 'probit'"
+            )
+        return "softmax"
+    is_logistic = isinstance(_of_two(spec), Logistic)
+    if multi_class == "softmax":
+        if not is_logistic:
+            raise ValueError(
+                "multi_class='softmax' is the logistic likelihood of several classes; with "
+                f"likelihood={spec!r} there is 'one_vs_rest'"
+            )
+        return "softmax"
+    if n_classes == 2:
+        return "binary"
+    coupled = is_logistic and estimator.inference in ("laplace", "map") and soft != "mixture"
+    return "softmax" if multi_class == "auto" and coupled else "one_vs_rest"
+
+
+def _of_two(spec: Any) -> Binary:
+    """Return the likelihood of labels -1 and 1 that was asked for."""
+    if isinstance(spec, str) and spec in _NAMED:
+        spec = _NAMED[spec]()
+    if isinstance(spec, Binary):
+        return spec
+    require_instance("likelihood", spec)
+    text = (
+        "likelihood must be 'logistic', 'probit', 'softmax', or an object of mercer.likelihoods: "
+        f"Logistic(), Probit(...) or Softmax(n), got {spec!r}"
+    )
+    if isinstance(spec, SoftLabels):
+        text += "; for soft labels give the likelihood inside it, and soft_labels=" + repr(
+            spec.kind
+        )
+    raise ValueError(text)

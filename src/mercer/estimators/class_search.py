@@ -1,0 +1,108 @@
+"""Searching the hyperparameters of a classifier's parts, one after the other or at once."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+
+from mercer.compute import run_together
+from mercer.estimators.regressor import as_generator
+from mercer.evidence import LatentObjective, Optimum, maximise
+from mercer.evidence.optimum import Lines, Report
+
+__all__ = ["search"]
+
+
+def search(estimator: Any, objectives: Sequence[LatentObjective]) -> list[Optimum]:
+    """Return where the hyperparameters of each objective are best.
+
+    Of several objectives `n_jobs` are searched at once, each on a core of its own; of one that many
+    starts. Ctrl-C ends the searches and keeps what they have: those that had not begun keep their
+    starts.
+    """
+    if estimator.optimizer is None:
+        kept = "the hyperparameters were kept"
+        return [Optimum(o.theta, np.nan, "fixed", kept) for o in objectives]
+    rng = as_generator(estimator.random_state)
+    report = _report(estimator, len(objectives))
+    if len(objectives) == 1:
+        return [_one(estimator, objectives[0], rng, report, estimator.n_jobs)]
+    seeds = rng.integers(2**63, size=len(objectives))
+    threads = min(effective_n_jobs(estimator.n_jobs), len(objectives))
+    stop = threading.Event()
+
+    def job(number: int) -> Callable[[], Optimum]:
+        objective = objectives[number]
+
+        def watched(start: int, count: int, value: float, best: float) -> None:
+            if report is not None:
+                report(number * (1 + estimator.n_restarts) + start, count, value, best)
+            if stop.is_set():
+                raise KeyboardInterrupt  # which a search takes as its end
+
+        def run() -> Optimum:
+            if stop.is_set():
+                return Optimum(objective.theta, np.nan, "interrupted", "before it was searched")
+            own = np.random.default_rng(seeds[number])
+            return _one(estimator, objective, own, watched, None)
+
+        return run
+
+    jobs = [job(number) for number in range(len(objectives))]
+    with _heard(stop):
+        return run_together(jobs, threads) if threads > 1 else [run() for run in jobs]
+
+
+def _one(
+    estimator: Any,
+    objective: LatentObjective,
+    rng: np.random.Generator,
+    report: Report | None,
+    n_jobs: int | None,
+) -> Optimum:
+    return maximise(
+        objective.judge(),
+        optimizer=estimator.optimizer,
+        n_restarts=estimator.n_restarts,
+        max_iter=estimator.max_iter,
+        n_jobs=n_jobs,
+        random_state=rng,
+        report=report,
+    )
+
+
+def _report(estimator: Any, parts: int) -> Report | None:
+    if callable(estimator.verbose):
+        return estimator.verbose  # type: ignore[no-any-return]
+    return Lines(parts * (1 + estimator.n_restarts)) if estimator.verbose else None
+
+
+@contextmanager
+def _heard(stop: threading.Event) -> Iterator[None]:
+    """Turn Ctrl-C into a word to all searches, where this is the thread that hears it.
+
+    The second one is taken as it would be elsewhere: an evaluation may be long.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    previous = signal.getsignal(signal.SIGINT)
+    if previous is None:  # not of Python's making, and nothing that could be put back
+        yield
+        return
+
+    def heard(*_: Any) -> None:
+        stop.set()
+        signal.signal(signal.SIGINT, previous)
+
+    signal.signal(signal.SIGINT, heard)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, previous)

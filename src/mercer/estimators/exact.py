@@ -1,0 +1,91 @@
+"""From rows and a user's model to the objective of an exact fit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer import means
+from mercer.estimators.rows import Rows
+from mercer.estimators.starting import Prepared, begun_kernel, of_these_rows, warmed
+from mercer.evidence import Data, Objective, undetermined
+from mercer.evidence.defaults import bounded_noise, default_noise, default_starts, output_units
+from mercer.kernels import Kernel
+from mercer.likelihoods import Gaussian
+from mercer.means import Mean
+
+__all__ = ["prepare_exact", "require_squares"]
+
+Floats = NDArray[np.float64]
+
+
+def _output_units(
+    rows: Rows, mean: Mean, normalize: bool, default_model: bool
+) -> tuple[Floats, float, Mean]:
+    """Return the units in which the kernel sees the outputs, their variance in these, and the mean.
+
+    Several outputs under one default kernel are seen in units of their standard deviations, unless
+    the noise is given, which is in the user's units.
+    """
+    Y, weights = rows.Y, rows.weights
+    outputs = Y.shape[1]
+    if normalize and isinstance(mean, means.Zero):
+        # scikit-learn's meaning: the normalised targets have mean 0
+        mean = means.Constant(np.average(Y, axis=0, weights=weights), estimate=None)
+    residual = Y if mean.estimate is not None else Y - mean(rows.X, outputs)
+    width = output_units(Y, residual, weights)
+    require_squares(Y, width)
+    if normalize or (default_model and outputs > 1):
+        return width, 1.0, mean
+    return np.ones(outputs), float(np.mean(width**2)), mean
+
+
+def require_squares(Y: Floats, width: Floats) -> None:
+    """Raise ValueError where the targets are so large or so small that variances are no doubles."""
+    size, least = np.max(np.abs(Y)), np.min(width)
+    if size > 1e140 or least < 1e-140:
+        raise ValueError(
+            f"the targets are as large as {size:.3g} and vary by {least:.3g}; their variances must "
+            "be numbers that doubles hold: give them in other units, from 1e-140 to 1e140"
+        )
+
+
+def prepare_exact(
+    estimator: Any, kernel: Kernel | None, likelihood: Gaussian | None, mean: Mean, rows: Rows
+) -> Prepared:
+    """Return the objective of an exact fit by a `GPRegressor`, at its start.
+
+    The start is the user's, or that of the last fit. Of the default model it is the best of a few
+    if there is going to be a search.
+    """
+    scale, variance, mean = _output_units(
+        rows, mean, estimator.normalize_y, kernel is None and likelihood is None
+    )
+    data = Data(rows.X, rows.Y, rows.weights, scale)
+    reason = undetermined(data, mean)
+    begun = begun_kernel(kernel, rows, variance, estimator.hyperprior)
+    kernel = begun.kernel
+    if begun.default is None and reason is not None and not estimator.normalize_y:
+        # The user's kernel is then all that is known of the scale.
+        variance = float(np.mean(kernel.diag(rows.X))) or 1.0
+    if likelihood is None:
+        likelihood = default_noise(variance)
+    likelihood = of_these_rows(likelihood, rows)
+    warm = estimator.warm_start and hasattr(estimator, "kernel_")
+    if warm:
+        kernel = warmed(kernel, estimator.kernel_)
+        likelihood = warmed(likelihood, estimator.likelihood_)
+    # Bounds that come from the data serve the search alone: the fitted kernel keeps the user's.
+    bounds = np.concatenate(
+        [
+            kernel.with_bounds_from(begun.widths, variance).bounds,
+            bounded_noise(likelihood, variance).bounds,
+        ]
+    )
+    objective = Objective(kernel, likelihood, mean, data, estimator.objective, bounds)
+    searched = reason is None and estimator.optimizer is not None
+    if begun.default is not None and searched and not warm:
+        objective.begin_at_best(default_starts(begun.default))
+    return Prepared(objective, reason, rows.multioutput)

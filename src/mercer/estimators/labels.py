@@ -1,0 +1,109 @@
+"""Labels of any type, and distributions over classes, as the engines take them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.multiclass import check_classification_targets
+
+from mercer.estimators.nested import column_names
+
+__all__ = ["Targets", "codes_of", "hard_targets", "named_classes", "soft_targets"]
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+# What the probabilities of a row may add up to, beside 1: they are often rounded.
+_SUM = 1e-6
+
+
+class Targets(NamedTuple):
+    """What classes the rows have.
+
+    classes : (C,) the classes, in the order of the columns
+    Y : (n, C) a distribution over them for each row, a one and zeros where the label is known
+    """
+
+    classes: NDArray[Any]
+    Y: Floats
+
+
+def hard_targets(y: NDArray[Any]) -> Targets:
+    """Return the targets of labels (n,), whose classes are sorted as NumPy sorts them."""
+    try:
+        check_classification_targets(y)
+        classes, codes = np.unique(y, return_inverse=True)
+    except TypeError:
+        kinds = sorted({type(label).__name__ for label in y})
+        raise ValueError(
+            f"the labels are of types that cannot be sorted together, {', '.join(kinds)}; make "
+            "them all of one, such as str"
+        ) from None
+    if len(classes) < 2:
+        found = f"one class only, {classes.tolist()[0]!r}" if len(classes) else "no class at all"
+        raise ValueError(
+            f"y has {found}, and a classifier needs rows of at least two. Check how y was selected "
+            "(rows of weight 0 do not count)"
+        )
+    return Targets(classes, np.eye(len(classes))[codes])
+
+
+def soft_targets(y: ArrayLike, classes: Any = None) -> Targets:
+    """Return the targets of a matrix (n, C) whose rows are distributions over the classes.
+
+    `classes` names the columns; without it they are named as those of a frame, or numbered.
+    """
+    given = y
+    try:
+        Y = np.array(y, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(
+            "with soft_labels y must be a matrix of numbers, the probability of each class in a "
+            f"column, got {type(y).__name__} of {np.asarray(y).dtype}"
+        ) from None
+    if Y.ndim != 2 or Y.shape[1] < 2:
+        raise ValueError(
+            "with soft_labels y must have a row for each row of X and a column for each of at "
+            f"least two classes, got shape {Y.shape}; for two classes and the probability p of the "
+            "second that is np.column_stack([1 - p, p])"
+        )
+    total = np.sum(Y, axis=1)
+    wrong = ~(np.all(Y >= 0, axis=1) & (np.abs(total - 1.0) <= _SUM))
+    if np.any(wrong):
+        row, others = int(np.flatnonzero(wrong)[0]), int(np.sum(wrong)) - 1
+        raise ValueError(
+            "with soft_labels each row of y must hold the probabilities of the classes, none of "
+            f"them negative and adding up to 1; row {row} is {Y[row].tolist()}, with sum "
+            f"{total[row]:.6g}" + (f", and {others} more are as wrong" if others else "")
+        )
+    return Targets(named_classes(classes, Y.shape[1], column_names(given)), Y / total[:, None])
+
+
+def named_classes(classes: Any, count: int, names: list[str] | None = None) -> NDArray[Any]:
+    """Return the names of so many classes: the given ones, checked, or `names`, or numbers."""
+    if classes is None:
+        return np.arange(count) if names is None else np.array(names)
+    found = np.asarray(classes)
+    if found.shape != (count,) or len(set(found.tolist())) < count:
+        raise ValueError(
+            f"classes must name the {count} columns of y, each by a name of its own, got "
+            f"{classes!r}"
+        )
+    return found
+
+
+def codes_of(y: ArrayLike, classes: NDArray[Any], n: int) -> Codes:
+    """Return the number of each label (n,) among the classes."""
+    labels = np.asarray(y)
+    if labels.shape != (n,):
+        raise ValueError(f"y must have shape ({n},), a label for each row, got {labels.shape}")
+    number = {name: code for code, name in enumerate(classes.tolist())}
+    unknown = [label for label in labels.tolist() if label not in number]
+    if unknown:
+        raise ValueError(
+            f"y has labels that the model has not seen, {unknown[0]!r} among them; its classes are "
+            f"{classes.tolist()}"
+        )
+    return np.array([number[label] for label in labels.tolist()], dtype=np.intp)

@@ -1,0 +1,174 @@
+"""What is given to `fit`: rows, checked, and whether their matrices fit into memory."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any, NamedTuple
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_array, validate_data
+
+from mercer.estimators.inputs import require_numbers
+from mercer.estimators.memory import require_memory
+from mercer.evidence import best_engine
+from mercer.kernels import Kernel
+from mercer.likelihoods import Gaussian, Likelihood
+from mercer.posterior import Posterior
+from mercer.posterior.factors import frozen
+
+__all__ = [
+    "Rows",
+    "checked_weights",
+    "is_precomputed",
+    "kept_inputs",
+    "matrices_of",
+    "powers",
+    "validated_rows",
+]
+
+Floats = NDArray[np.float64]
+
+# How many n x n matrices an engine has at once in a search. Leave-one-out of the exact one has
+# Q^-1, its adjoint, and a scaled copy of Q^-1 in two orders.
+_MATRICES = {
+    "exact": 1.0,
+    "exact loo": 4.0,
+    "laplace": 3.0,
+    "ep": 3.0,
+    "vi": 5.0,
+    "bounds": 5.0,
+    "map": 3.0,
+}
+# A weight of less than that part of the largest is 0: the variance of such a row, noise over
+# weight, would overflow, and nothing of what the row says would survive rounding anyway.
+_LIGHTEST = 1e-290
+
+
+def is_precomputed(estimator: Any) -> bool:
+    """Whether the estimator is to be given kernel matrices instead of inputs."""
+    return isinstance(estimator.kernel, str) and estimator.kernel == "precomputed"
+
+
+class Rows(NamedTuple):
+    """Training rows, those of weight 0 left out (of a precomputed matrix they stay in X).
+
+    X : inputs
+    Y : (n, P) targets
+    weights : (n,) or None
+    kept : mask over the rows that were given
+    multioutput : whether the targets came in columns
+    """
+
+    X: Any
+    Y: Floats
+    weights: Floats | None
+    kept: NDArray[np.bool_]
+    multioutput: bool
+
+
+def validated_rows(
+    estimator: Any,
+    X: Any,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None,
+    kernel: Kernel | None,
+    inference: str,
+    likelihood: Likelihood | None,
+) -> Rows:
+    """Check what was given to `fit`, and that a fit to it by this engine fits into memory."""
+    precomputed = is_precomputed(estimator)
+    matrices = _matrices(estimator, precomputed, inference, likelihood)
+    what = "an exact fit" if inference == "exact" else f"a fit with inference={inference!r}"
+    if kernel is None or kernel.is_numeric:
+        require_numbers(X)
+        require_numbers(y, "y")
+        # before anything is copied
+        shape = getattr(X, "shape", None)
+        n = shape[0] if shape else len(X) if hasattr(X, "__len__") else 0
+        require_memory(n, matrices, what)
+        X, y = validate_data(
+            estimator, X, y, multi_output=True, y_numeric=True, dtype=np.float64, order="C"
+        )
+        if kernel is not None:
+            X = kernel.inputs(X)
+    else:
+        X = kernel.inputs(X)
+        require_memory(len(X), matrices, what)
+        y = check_array(y, ensure_2d=False, dtype=np.float64)
+    multioutput = np.ndim(y) == 2
+    Y = np.array(y, dtype=float)
+    Y = Y.reshape(len(Y), -1)
+    if len(Y) != len(X):
+        raise ValueError(f"X has {len(X)} rows and y has {len(Y)}")
+    if sample_weight is None:
+        return Rows(X, Y, None, np.ones(len(Y), dtype=bool), multioutput)
+    weights = powers(sample_weight, len(Y))
+    kept = weights > 0
+    X, Y, weights = X if precomputed else X[kept], Y[kept], weights[kept]
+    return Rows(X, Y, None if np.all(weights == 1.0) else weights, kept, multioutput)
+
+
+def kept_inputs(X: Any, posterior: Posterior) -> Any:
+    """Return training inputs that nobody can change: the posterior's points where they are these.
+
+    A posterior by "map" may have some of the rows alone, or all of them in another order.
+    """
+    points, X = posterior.basis.points, np.asarray(X)
+    if X.dtype == object:  # of which nothing is known, not even what == says
+        same = points.shape == X.shape and all(map(operator.is_, points.flat, X.flat))
+    else:
+        same = np.array_equal(points, X)
+    return points if same else frozen(X.copy())
+
+
+def checked_weights(sample_weight: ArrayLike, n: int) -> Floats:
+    """Return the weights of n rows as an array, or say what is wrong with them."""
+    try:
+        weights = np.array(sample_weight, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(f"sample_weight must be {n} numbers, got {sample_weight!r}") from None
+    if weights.ndim == 0:
+        weights = np.full(n, float(weights))
+    if weights.shape != (n,):
+        raise ValueError(f"sample_weight must have shape ({n},), got shape {weights.shape}")
+    if not np.all(np.isfinite(weights)) or np.any(weights < 0):
+        raise ValueError("sample_weight must hold finite numbers that are not negative")
+    if not np.any(weights):
+        raise ValueError("sample_weight must hold at least one non-zero number")
+    return weights
+
+
+def powers(sample_weight: ArrayLike, n: int) -> Floats:
+    """Return the weights of n rows as powers of their likelihoods; see `checked_weights`."""
+    weights = checked_weights(sample_weight, n)
+    largest = np.max(weights)
+    if largest < _LIGHTEST:
+        raise ValueError(
+            f"sample_weight is at most {largest:.3g}, and the noise of a row, divided by such a "
+            "weight, is no double; weights are powers of the likelihood, 1 for an ordinary row"
+        )
+    weights[weights < _LIGHTEST * max(1.0, largest)] = 0.0
+    return weights
+
+
+def matrices_of(
+    inference: str, likelihood: Any, searched: bool = True, objective: str = "evidence"
+) -> float:
+    """Return how many n x n matrices an engine has at once, searching or not."""
+    if not searched:
+        return _MATRICES[inference]
+    if inference == "map" and objective != "joint":
+        # The hyperparameters are searched by the evidence of another engine.
+        judge = best_engine(Gaussian(1.0) if likelihood is None else likelihood)
+        return max(_MATRICES["map"], _MATRICES[judge])
+    return _MATRICES[inference + (" loo" if objective == "loo" else "")]
+
+
+def _matrices(estimator: Any, precomputed: bool, inference: str, likelihood: Any) -> float:
+    """Return how many n x n matrices a fit has at once, at the most."""
+    searched = estimator.optimizer is not None
+    starts = min(effective_n_jobs(estimator.n_jobs), 1 + estimator.n_restarts) if searched else 1
+    each = matrices_of(inference, likelihood, searched, estimator.objective)
+    return starts * each + (2.0 if precomputed else 0.0)

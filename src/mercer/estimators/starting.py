@@ -1,0 +1,79 @@
+"""What fits by any engine begin with."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.estimators.resolve import require_mercer
+from mercer.estimators.rows import Rows
+from mercer.evidence import LatentObjective, Objective
+from mercer.evidence.defaults import default_kernel, spread
+from mercer.kernels import Kernel, Scaled
+from mercer.likelihoods import Gaussian
+from mercer.params import Parametrised
+
+__all__ = ["BegunKernel", "Prepared", "begun_kernel", "of_these_rows", "warmed"]
+
+Floats = NDArray[np.float64]
+Part = TypeVar("Part", bound=Parametrised)
+
+
+class Prepared(NamedTuple):
+    """What a fit begins with.
+
+    objective : what it maximises, at its start
+    undetermined : why the targets say nothing about it, None if they do
+    multioutput : whether the targets came in columns
+    """
+
+    objective: Objective | LatentObjective
+    undetermined: str | None
+    multioutput: bool
+
+
+class BegunKernel(NamedTuple):
+    """A kernel to begin with.
+
+    kernel : the user's or the default one, on the rows of the fit
+    default : the default one, None if the user gave another
+    widths : (d,) standard deviations of the columns, from which bounds follow
+    """
+
+    kernel: Kernel
+    default: Scaled | None
+    widths: Floats
+
+
+def begun_kernel(
+    kernel: Kernel | None, rows: Rows, variance: float, hyperprior: str | None
+) -> BegunKernel:
+    """Return the kernel that a fit begins with, None standing for the default one.
+
+    `variance` is that of the function, as far as the data tell. Raises ValueError for a kernel
+    that is no covariance.
+    """
+    widths = np.ones(1)
+    if kernel is None or kernel.is_numeric:
+        widths = spread(rows.X, rows.weights)
+    default = None
+    if kernel is None:
+        kernel = default = default_kernel(widths, variance, hyperprior is not None)
+    kernel = kernel.anchored(rows.X)
+    require_mercer(kernel)
+    return BegunKernel(kernel, default, widths)
+
+
+def of_these_rows(likelihood: Gaussian, rows: Rows) -> Gaussian:
+    """Return Gaussian noise without the variances of rows that were left out."""
+    if not np.all(rows.kept):
+        likelihood = likelihood.subset(rows.kept)
+    return likelihood if rows.weights is None else likelihood.weighted(rows.weights)
+
+
+def warmed(part: Part, last: Parametrised) -> Part:
+    """Return a part of the model with the parameters of the last fit, if they are the same ones."""
+    same = last.parameter_names == part.parameter_names
+    return part.with_theta(last.theta) if same else part

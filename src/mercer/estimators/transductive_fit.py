@@ -1,0 +1,151 @@
+"""Labels and hyperparameters of a transductive classifier, in turn (BKM 3.6)."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from mercer import means
+from mercer.errors import ConvergenceWarning, JitterWarning, warn
+from mercer.estimators.class_search import search
+from mercer.estimators.preparation import naming_the_model
+from mercer.estimators.starting import warmed
+from mercer.estimators.transductive_rows import PartRows
+from mercer.evidence import LatentData, LatentObjective, Optimum, warn_of_search
+from mercer.evidence.defaults import default_starts
+from mercer.inference import transductive
+from mercer.inference.transductive import ANNEALED, HARD, Solution, TransductiveProblem
+from mercer.kernels import Scaled
+from mercer.likelihoods import Softmax
+from mercer.posterior import Posterior
+
+__all__ = ["Transduction", "transduce"]
+
+Codes = NDArray[np.intp]
+
+
+class Transduction(NamedTuple):
+    """A model, the labels of all rows, and how they were come by.
+
+    model : kernel, likelihood and mean
+    posterior : of the latent functions
+    solution : the engine's
+    optimum : of the last search for hyperparameters
+    n_sweeps : how often hyperparameters were chosen with the labels of all rows held
+    """
+
+    model: tuple[Any, Any, Any]
+    posterior: Posterior
+    solution: Solution
+    optimum: Optimum
+    n_sweeps: int
+
+
+def transduce(
+    estimator: Any, classifier: Any, rows: PartRows, columns: list[str] | None
+) -> Transduction:
+    """Fit: hyperparameters by the rows with labels, then labels and hyperparameters in turn.
+
+    Parameters
+    ----------
+    estimator : TransductiveGPClassifier
+    classifier : GPClassifier
+        With the same options, by which hyperparameters are searched.
+    rows : PartRows
+    columns : names of the inputs' columns, for warnings
+    """
+    known = rows.codes >= 0
+    objective = _begun(estimator, rows, known)
+    (optimum,) = search(classifier, [objective])
+    found = _labelled(estimator, rows, objective, optimum, None)
+    once = clone(classifier).set_params(n_restarts=0)
+    settled = bool(np.all(known)) or optimum.status == "fixed"
+    while not settled and optimum.status != "interrupted" and found.n_sweeps < estimator.n_sweeps:
+        held = found.solution.labels
+        objective = _objective(rows, found.model, np.ones(len(known), dtype=bool), held)
+        (optimum,) = search(once, [objective])
+        found = _labelled(estimator, rows, objective, optimum, found)
+        settled = np.array_equal(found.solution.labels, held)
+    with naming_the_model(objective):
+        if optimum.status != "fixed":
+            warn_of_search(objective, optimum, columns)
+    _warn(found.solution)
+    return found
+
+
+def _begun(estimator: Any, rows: PartRows, known: NDArray[np.bool_]) -> LatentObjective:
+    """Return the objective of the rows with labels, at its start."""
+    kernel, likelihood = rows.begun.kernel, rows.begun.likelihood
+    warm = estimator.warm_start and getattr(estimator, "_kind", None) == rows.kind
+    if warm:
+        kernel = warmed(kernel, estimator.kernel_)
+        likelihood = warmed(likelihood, estimator.likelihood_)
+    model = kernel, likelihood, means.from_spec(estimator.mean)
+    objective = _objective(rows, model, known, rows.codes)
+    default = rows.begun.kernel
+    searched = estimator.optimizer is not None and not warm
+    if estimator.kernel is None and searched and isinstance(default, Scaled):
+        objective.begin_at_best(default_starts(default))
+    return objective
+
+
+def _objective(
+    rows: PartRows, model: tuple[Any, Any, Any], which: NDArray[np.bool_], codes: Codes
+) -> LatentObjective:
+    """Return the objective of some rows with these labels, from a model on."""
+    likelihood, data = model[1], rows.begun.data
+    codes = codes[which]
+    if isinstance(likelihood, Softmax):
+        y = likelihood.one_hot(codes)
+    else:
+        y = np.where(codes > 0, 1.0, -1.0)
+    weights = None if data.weights is None else data.weights[which]
+    own = LatentData(data.X[which], y, weights)
+    return LatentObjective(*model, own, "laplace", rows.begun.bounds)
+
+
+def _labelled(
+    estimator: Any,
+    rows: PartRows,
+    objective: LatentObjective,
+    optimum: Optimum,
+    last: Transduction | None,
+) -> Transduction:
+    """Find the labels at the end of a search."""
+    model = objective.unpack(optimum.theta)
+    kernel, likelihood, mean = model
+    data = rows.begun.data
+    outputs = likelihood.n_classes if isinstance(likelihood, Softmax) else 1
+    problem = TransductiveProblem(
+        kernel, data.X, rows.codes, likelihood, mean(data.X, outputs), data.weights
+    )
+    with naming_the_model(objective):
+        posterior, solution = transductive.posterior(
+            problem,
+            mean,
+            estimator.method,
+            temperatures=HARD if estimator.labels == "hard" else ANNEALED,
+            start=None if last is None else last.solution.labels,
+        )
+    return Transduction(
+        model, posterior, solution, optimum, 0 if last is None else last.n_sweeps + 1
+    )
+
+
+def _warn(solution: Solution) -> None:
+    if solution.status == "stopped":
+        warn(
+            "the search for the missing labels stopped before it had settled; take them with care, "
+            "and try a kernel of less variance",
+            ConvergenceWarning,
+        )
+    if solution.jitter > 0:
+        warn(
+            f"{solution.jitter:.3g} was added to the diagonal of the covariance to factorise it "
+            "(kept as `jitter_`); rows may repeat, or a length scale may be far longer than the "
+            "data",
+            JitterWarning,
+        )

@@ -1,0 +1,145 @@
+"""The Cholesky factorisation of a kernel matrix, some columns at a time and in any order.
+
+With rows i_1, ..., i_k chosen, K = V V' + S. The columns of V (n, k) are those of a Cholesky
+factorisation that takes these rows first, and S is what remains: the covariance of f at the rows
+given its values at the chosen ones. V V' is the Nyström approximation K_nk K_kk^-1 K_kn on them,
+its K_kk factorised by the rows V[chosen], a lower triangle. Only the diagonal of S is kept; a
+column of it takes n values of the kernel and a product with V.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.blas import dgemm
+
+from mercer.compute import blas_for
+from mercer.errors import NotPositiveDefiniteError
+from mercer.kernels import Kernel
+
+__all__ = ["PartialCholesky", "Selection"]
+
+Floats = NDArray[np.float64]
+
+_EPS = float(np.finfo(float).eps)
+# A diagonal of S below minus this part of (k_ii max k)^1/2 is no rounding.
+_NEGATIVE = 1e-8
+# A row may be added if its variance is at least this part of the largest that is left.
+_THRESHOLD = 1e-4
+_FIRST = 32  # columns there is room for at first
+
+
+class Selection(NamedTuple):
+    """The rows that were chosen, and the approximation of K that they make.
+
+    indices : (k,) numbers of the rows, in the order in which they were chosen
+    V : (n, k) the factor, K is about V V'; its rows `indices` are a lower triangle
+    residual : (n,) the diagonal of K - V V', never negative
+    traces : (k + 1,) the trace of K - V V' with 0, 1, ..., k rows
+    """
+
+    indices: NDArray[np.intp]
+    V: Floats
+    residual: Floats
+    traces: Floats
+
+
+class PartialCholesky:
+    """The factorisation, while rows are being added to it.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    X : inputs
+        n rows.
+    most : int
+        How many rows may be added.
+    """
+
+    def __init__(self, kernel: Kernel, X: Any, most: int) -> None:
+        self.kernel, self.X = kernel, kernel.inputs(X)
+        self.diagonal = np.array(kernel.diag(self.X), dtype=float)
+        n = len(self.diagonal)
+        if n == 0:
+            raise ValueError("at least one row is wanted, got none")
+        if not np.all(np.isfinite(self.diagonal)) or np.any(self.diagonal < 0):
+            raise NotPositiveDefiniteError(
+                f"{kernel!r} has negative or infinite values k(x, x) at some rows, which no "
+                "covariance has"
+            )
+        self.most = min(most, n)
+        self.residual = self.diagonal.copy()
+        self._rounding = np.zeros(n)  # how much of the residual may be that
+        self.indices: list[int] = []
+        self.traces = [self.trace]
+        self._V = np.empty((n, min(self.most, _FIRST)), order="F")
+
+    @property
+    def V(self) -> Floats:
+        """The factor so far, (n, k), Fortran order."""
+        return self._V[:, : len(self.indices)]
+
+    @property
+    def trace(self) -> float:
+        """The trace of S."""
+        return float(np.sum(self.residual))
+
+    def candidates(self) -> NDArray[np.intp]:
+        """Return the rows that may be added: those with enough variance left, to be divided by.
+
+        A row with less than others passes its rounding on to these, multiplied by the ratio.
+        """
+        return np.flatnonzero(self.residual > _THRESHOLD * np.max(self.residual))
+
+    def columns(self, rows: NDArray[np.intp]) -> Floats:
+        """Return these columns of S, (n, c), Fortran order: O(n k c)."""
+        out = np.asfortranarray(self.kernel(self.X, self.X[rows]))
+        if self.indices:
+            V = self.V
+            with blas_for(int(np.cbrt(float(V.size) * len(rows)))):
+                out = dgemm(-1.0, V, V[rows], 1.0, out, trans_b=1, overwrite_c=1)
+        return np.asarray(out)
+
+    def add(self, row: int, column: Floats) -> None:
+        """Add a row, given its column of S."""
+        k = len(self.indices)
+        if k == self._V.shape[1]:
+            grown = np.empty((len(column), min(self.most, 2 * k)), order="F")
+            grown[:, :k] = self._V
+            self._V = grown
+        root = np.sqrt(self.residual[row])
+        v = column / root
+        self._check(v)
+        # Beyond the rows' own variance, by Cauchy and Schwarz, there is nothing but rounding. That
+        # variance may itself be rounded to 0; of rows chosen before nothing is left.
+        rounded = np.minimum(self._rounding, 16.0 * _EPS * self.diagonal)
+        limit = np.sqrt(np.maximum(self.residual, rounded))
+        limit[self.indices] = 0.0
+        np.clip(v, -limit, limit, out=v)
+        v[row] = root
+        self._V[:, k] = v
+        self.indices.append(row)
+        self.residual -= v**2
+        # Of S_ij^2/S_jj the entry is uncertain by eps (k_ii k_jj)^1/2, and S_jj by eps k_jj.
+        spread = np.abs(v) * np.sqrt(self.diagonal[row]) / root
+        self._rounding += 2.0 * _EPS * spread * (2.0 * np.sqrt(self.diagonal) + spread)
+        self.residual[self.residual <= self._rounding] = 0.0
+        self.residual[row] = 0.0
+        self.traces.append(self.trace)
+
+    def _check(self, v: Floats) -> None:
+        """Raise where a row would be left with a negative variance that no rounding explains."""
+        left = self.residual - v**2
+        wrong = ~(left >= -_NEGATIVE * np.sqrt(self.diagonal * np.max(self.diagonal)))
+        if np.any(wrong):
+            raise NotPositiveDefiniteError(
+                f"{self.kernel!r} is no covariance: given {len(self.indices) + 1} rows, row "
+                f"{np.flatnonzero(wrong)[0]} is left with a variance of {left[wrong][0]:.3g}"
+            )
+
+    def selection(self) -> Selection:
+        """Return what has been chosen."""
+        chosen = np.array(self.indices, dtype=np.intp)
+        return Selection(chosen, self.V, self.residual, np.array(self.traces))

@@ -1,0 +1,66 @@
+"""Leave-one-out of a softmax: against dense formulas, against two classes, and against refits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.linalg import block_diag
+from scipy.special import softmax as normalised
+
+from mercer.inference import LatentProblem, laplace, softmax
+from mercer.inference._coupled_loo import leave_one_out
+from mercer.kernels import RBF
+from mercer.likelihoods import Logistic
+from mercer.means import Zero
+
+RNG = np.random.default_rng(5)
+X = RNG.normal(size=(14, 2))
+Y = np.eye(3)[RNG.integers(0, 3, 14)]
+KERNEL = 2.0 * RBF(1.1)
+
+
+def problem(Y=Y, kernel=KERNEL, weights=None, keep=slice(None)):
+    return softmax.SoftmaxProblem(kernel, X[keep], Y[keep], np.zeros(Y[keep].shape), weights)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_against_the_dense_formula(weighted):
+    w = np.linspace(0.5, 2.0, 14) if weighted else None
+    left = leave_one_out(problem(weights=w))
+    F = softmax.solve(problem(weights=w)).latent
+    n, C = F.shape
+    pi = normalised(F, axis=1)
+    counts = np.ones(n) if w is None else w
+    W = np.zeros((C * n, C * n))  # classes outside, rows inside
+    for i in range(n):
+        at = np.arange(C) * n + i
+        W[np.ix_(at, at)] = counts[i] * (np.diag(pi[i]) - np.outer(pi[i], pi[i]))
+    K = block_diag(*[KERNEL(X)] * C)
+    for i in range(n):
+        without = W.copy()
+        at = np.arange(C) * n + i
+        without[np.ix_(at, at)] = 0.0
+        S = (K - K @ np.linalg.solve(np.eye(C * n) + without @ K, without @ K))[np.ix_(at, at)]
+        np.testing.assert_allclose(left.covariance[i], S, rtol=1e-6, atol=1e-8)
+        slope = counts[i] * (Y[i] - pi[i])
+        np.testing.assert_allclose(left.mean[i], F[i] - S @ slope, rtol=1e-6, atol=1e-8)
+
+
+def test_two_classes_are_the_logistic_with_twice_the_kernel():
+    y = np.where(X[:, 0] > 0, 1.0, -1.0)
+    left = leave_one_out(problem(np.column_stack([y < 0, y > 0]).astype(float)))
+    binary = LatentProblem(2.0 * KERNEL, X, y, Logistic(), np.zeros(14))
+    wanted = laplace.leave_one_out(binary)[1]
+    V = left.covariance
+    np.testing.assert_allclose(left.mean[:, 1] - left.mean[:, 0], wanted.mean, atol=1e-7)
+    gap = V[:, 0, 0] + V[:, 1, 1] - 2.0 * V[:, 0, 1]
+    np.testing.assert_allclose(gap, wanted.variance, rtol=1e-6)
+
+
+def test_it_is_near_to_refits():
+    left = leave_one_out(problem())
+    for i in (0, 5, 13):
+        keep = np.arange(14) != i
+        again, _ = softmax.posterior(problem(keep=keep), Zero())
+        np.testing.assert_allclose(left.mean[i], again.mean(X[i : i + 1])[0], atol=0.1)
+        np.testing.assert_allclose(left.covariance[i], again.cov(X[i : i + 1])[0, :, 0], atol=0.1)
