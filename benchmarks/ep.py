@@ -54,7 +54,7 @@ def run(options: Options) -> Result:
 
         raced.append(Contender(GPY, peer, most=2))
     else:
-        notes.append("GPy is not installed here, and was left out.")
+        notes.append("GPy was left out, or is not installed.")
     times = race(raced, rounds)
     if GPY in times:
         notes.append(

@@ -251,6 +251,9 @@ def test_intervals_of_nearly_all(name, coverage):
     inner = model.predict_interval(NEW, 0.8)
     assert np.all(np.isfinite(low)) and np.all(np.isfinite(high))
     assert np.all(low <= inner[0]) and np.all(high >= inner[1])
+    if name not in ("mixture", "counts"):
+        mean = model.predict(NEW, latent=True)
+        np.testing.assert_allclose(high - mean, mean - low, rtol=1e-12)
     low, high = model.predict_interval(NEW, coverage, latent=True)
     mean, std = model.predict(NEW, return_std=True, latent=True)
     np.testing.assert_allclose(high - mean, norm.isf(0.5 * (1 - coverage)) * std, rtol=1e-9)

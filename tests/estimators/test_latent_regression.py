@@ -347,9 +347,9 @@ def test_data_that_say_nothing():
 
 
 def test_bounds_hold_a_warm_start():
-    # the second targets are a thousandth of the first: the start is outside of what they suggest
-    model = GPRegressor(RBF(), StudentT(Parameter(4.0, fixed=True)), warm_start=True)
-    quiet_fit(model, X, 1e4 * GROSS)
+    # the second targets are far smaller than the first: the start is outside what they suggest
+    model = GPRegressor(1.0 * RBF(), StudentT(Parameter(4.0, fixed=True)), warm_start=True)
+    quiet_fit(model, X, 1e6 * GROSS)
     last = model.theta_
     prepared = prepare(model, X, GROSS, None)
     low, high = prepared.objective.bounds.T

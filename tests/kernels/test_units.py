@@ -111,6 +111,10 @@ def test_bounds_of_columns_whose_squares_are_no_doubles():
     for s in (1e-290, 1e290):
         bounds = (1.0 * Polynomial(5) * Linear()).with_bounds_from(WIDTHS * s, 1e-200).bounds
         assert np.all(np.isfinite(bounds)) and np.all(bounds[:, 0] < bounds[:, 1])
+    for variance in (1e-20, 1e20):  # of which the 20th power is no double either
+        begun = ((1.0 * RBF()) ** 0.05).with_start_from(WIDTHS, variance)
+        bounds = begun.with_bounds_from(WIDTHS, variance).bounds
+        assert np.all(np.isfinite(bounds)) and np.all(bounds[:, 0] < bounds[:, 1])
 
 
 @pytest.mark.parametrize(

@@ -357,7 +357,7 @@ def test_bounds_and_hyperpriors_are_kept():
     np.testing.assert_allclose(back.bounds[0], np.log([2.5, 9.0]))
     assert back.log_prior() == it.log_prior() != 0.0
     # what has no units is bounded without the data's help, and a given value is within
-    np.testing.assert_allclose(StudentT().bounds[0], np.log([2.1, 1e3]))
+    np.testing.assert_allclose(StudentT().bounds[0], np.log([1.0, 1e3]))
     np.testing.assert_allclose(StudentT(0.5).bounds[0], np.log([0.5, 1e3]))
     np.testing.assert_allclose(Huber(1.0, 20.0).bounds[1], np.log([0.1, 20.0]))
     assert Probit().theta.size == 0 and Probit(Parameter(2.0)).theta == np.log(2.0)

@@ -80,9 +80,8 @@ def fit_table(table: Table, options: FitOptions, watch: Watch) -> TableModel:
     summary = summarise(
         estimator,
         columns,
-        X,
-        y,
         options,
+        rows=len(y),
         left_out=[*options.drop, *constant, *([options.weights] if options.weights else [])],
         constant=constant,
         notes=notes,

@@ -44,7 +44,7 @@ class TableModel:
     estimator : estimator
         Fitted to the encoded columns.
     summary : dict
-        How it was fitted and how well it does, in plain values.
+        How it was fitted and how well it does, in plain values; empty if that is not known.
 
     Examples
     --------
@@ -104,5 +104,5 @@ class TableModel:
 
     def ignored(self, table: Table) -> list[str]:
         """Return the columns of a table that the model has no use for."""
-        known = {self.target, *(c.name for c in self.columns), *self.summary["left_out"]}
+        known = {self.target, *(c.name for c in self.columns), *self.summary.get("left_out", [])}
         return [name for name in table.names if name not in known]

@@ -24,14 +24,14 @@ def report(model: TableModel) -> str:
 
 def _data(model: TableModel) -> list[str]:
     summary = model.summary
-    method = METHODS.get(summary["method"])
     numbers = [c.name for c in model.columns if c.kind == "number"]
-    lines = [
-        f"target    {model.target} (mean {summary['target_mean']:.4g}, standard deviation "
-        f"{summary['target_std']:.4g})",
-        f"rows      {summary['rows']} from {summary['source']}",
-        f"columns   {len(model.columns)}: " + listed([c.name for c in model.columns], 10),
-    ]
+    lines = [f"target    {model.target}"]
+    if "target_mean" in summary:
+        mean, std = summary["target_mean"], summary["target_std"]
+        lines[0] += f" (mean {mean:.4g}, standard deviation {std:.4g})"
+    if "rows" in summary:
+        lines.append(f"rows      {summary['rows']} from {summary['source']}")
+    lines.append(f"columns   {len(model.columns)}: " + listed([c.name for c in model.columns], 10))
     if len(numbers) < len(model.columns):
         encoded = [c for c in model.columns if c.kind != "number"]
         for i, column in enumerate(encoded[:_COLUMNS_SHOWN]):
@@ -39,13 +39,16 @@ def _data(model: TableModel) -> list[str]:
             lines.append(f"{head:9} {column.name}: {column.describe()}")
         if len(encoded) > _COLUMNS_SHOWN:
             lines.append(f"{'':9} and {len(encoded) - _COLUMNS_SHOWN} more")
-    if summary["constant"]:
+    if summary.get("constant"):
         lines.append(f"left out  {listed(summary['constant'], 10)}: the same in every row")
-    if summary["weights"]:
+    if summary.get("weights"):
         lines.append(f"weights   {summary['weights']}")
-    about = f" ({method.summary})" if method else ""
-    lines.append(f"method    {summary['method']}{about}, kernel {summary['kernel']}")
-    lines.append(f"fitted    in {summary['seconds']:.1f} s")
+    if "method" in summary:
+        method = METHODS.get(summary["method"])
+        about = f" ({method.summary})" if method else ""
+        lines.append(f"method    {summary['method']}{about}, kernel {summary['kernel']}")
+    if "seconds" in summary:
+        lines.append(f"fitted    in {summary['seconds']:.1f} s")
     return lines
 
 
@@ -87,6 +90,6 @@ def _relevance(summary: dict[str, Any]) -> list[str]:
 
 
 def _remarks(summary: dict[str, Any]) -> list[str]:
-    remarks = [("Note", text) for text in summary["notes"]]
-    remarks += [("Warning", text) for text in summary["warnings"]]
+    remarks = [("Note", text) for text in summary.get("notes", [])]
+    remarks += [("Warning", text) for text in summary.get("warnings", [])]
     return [f"{word}: {text[:1].upper()}{text[1:].rstrip('.')}." for word, text in remarks]

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.cli.columns import TableColumn
+from mercer.evidence.defaults import deviation
 from mercer.evidence.parts import relevances
 from mercer.evidence.shares import NEGLIGIBLE, variance_over
 from mercer.kernels import Kernel, Sum
@@ -28,10 +29,9 @@ Floats = NDArray[np.float64]
 def summarise(
     estimator: Any,
     columns: Sequence[TableColumn],
-    X: Floats,
-    y: Floats,
     options: FitOptions,
     *,
+    rows: int,
     left_out: Sequence[str],
     constant: Sequence[str],
     notes: Sequence[str],
@@ -40,14 +40,17 @@ def summarise(
     warnings: Sequence[str],
 ) -> dict[str, Any]:
     """Return the summary of a fit; what a method has not is left out."""
+    # as the fit saw them: rows of weight 0, which may hold anything, are not among these
+    X, y, weights = estimator.X_train_, estimator.y_train_[:, 0], estimator.sample_weight_
+    width = float(deviation(y, weights))
     summary: dict[str, Any] = {
         "method": options.method,
         "kernel": options.kernel,
         "source": basename(source),
-        "rows": len(y),
+        "rows": rows,
         "seconds": seconds,
-        "target_mean": float(np.mean(y)),
-        "target_std": float(np.std(y)),
+        "target_mean": float(np.average(y, weights=weights)),
+        "target_std": width,
         "left_out": list(left_out),
         "constant": list(constant),
         "weights": options.weights,
@@ -58,7 +61,7 @@ def summarise(
         summary["log_evidence"] = float(estimator.log_marginal_likelihood_value_)
     if hasattr(estimator, "kernel_"):
         summary["fitted_kernel"] = repr(estimator.kernel_)
-        terms = _terms_that_count(estimator.kernel_, X, float(np.var(y)))
+        terms = _terms_that_count(estimator.kernel_, X, width**2)
         summary["explains_nothing"] = not terms
         summary["relevances"] = _relevances(terms, columns, X)
     noise = getattr(getattr(estimator, "likelihood_", None), "new_variance", None)

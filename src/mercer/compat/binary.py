@@ -96,7 +96,7 @@ class BinaryLaplace(Stored, Searches, BaseEstimator):  # type: ignore[misc]
             )
         translated = covariance_of(self.kernel_, X).translation is not None
         matrices = 3.0 if translated else 5.0 + self.kernel_.n_dims
-        require_memory(len(self.y_train_), matrices, "a fit by Laplace's method")
+        require_memory(len(self.y_train_), matrices, "a fit by Laplace's method", classes=True)
         self.X_train_ = np.copy(X) if self.copy_X_train else X
         if self.optimizer is not None and self.kernel_.n_dims > 0:
             self.kernel_.theta = self._search(_Path(self), rng)

@@ -19,7 +19,7 @@ from mercer.estimators.memory import require_memory
 from mercer.estimators.precomputed import require_no_inputs
 from mercer.estimators.resolve import as_kernel, require_mercer
 from mercer.estimators.rows import is_precomputed, matrices_of, powers
-from mercer.estimators.starting import warmed
+from mercer.estimators.starting import begins_warm, warmed
 from mercer.evidence import LatentData, LatentObjective
 from mercer.evidence.defaults import default_kernel, default_starts, spread
 from mercer.kernels import Kernel, Precomputed, Scaled
@@ -93,8 +93,11 @@ def prepare_classes(
     kernel = kernel.anchored(rows.X)
     require_mercer(kernel)
     data = LatentData(rows.X, rows.targets.Y, rows.weights)
+    warm = _begins_warm(estimator, kernel, model, rows.targets)
+    searched = estimator.optimizer is not None
+    if searched and not warm:
+        kernel = kernel.with_start_from(widths, variance)
     objectives = objectives_for(model.kind, kernel, model.likelihood, mean, data, estimator)
-    warm = _begins_warm(estimator, model, rows.targets)
     if warm:
         parts = [
             [warmed(part, old) for part, old in zip(_parts(objective), last, strict=True)]
@@ -102,7 +105,6 @@ def prepare_classes(
         ]
         kernels, likelihoods, means_ = (list(each) for each in zip(*parts, strict=True))
         objectives = objectives_for(model.kind, kernels, likelihoods, means_, data, estimator)
-    searched = estimator.optimizer is not None
     for objective in objectives:
         # Bounds that come from the data serve the search alone: the fitted kernel keeps the user's.
         bounds = objective.kernel.with_bounds_from(widths, variance).bounds
@@ -114,10 +116,10 @@ def prepare_classes(
     return Prepared(model, rows.targets, objectives)
 
 
-def _begins_warm(estimator: Any, model: ClassModel, targets: Targets) -> bool:
+def _begins_warm(estimator: Any, kernel: Kernel, model: ClassModel, targets: Targets) -> bool:
     """Whether there is a last fit to start from, of the same parts."""
     return (
-        estimator.warm_start
+        begins_warm(estimator, kernel)
         and getattr(estimator, "_kind", "") == model.kind
         and len(estimator.classes_) == len(targets.classes)
     )

@@ -9,7 +9,13 @@ from numpy.typing import NDArray
 
 from mercer import means
 from mercer.estimators.rows import Rows
-from mercer.estimators.starting import Prepared, begun_kernel, of_these_rows, warmed
+from mercer.estimators.starting import (
+    Prepared,
+    begins_warm,
+    begun_kernel,
+    of_these_rows,
+    warmed,
+)
 from mercer.evidence import Data, Objective, undetermined
 from mercer.evidence.defaults import bounded_noise, default_noise, default_starts, output_units
 from mercer.kernels import Kernel
@@ -57,8 +63,9 @@ def prepare_exact(
 ) -> Prepared:
     """Return the objective of an exact fit by a `GPRegressor`, at its start.
 
-    The start is the user's, or that of the last fit. Of the default model it is the best of a few
-    if there is going to be a search.
+    The start is the user's, but for a variance far from any of the data's units (see
+    `Kernel.with_start_from`), or that of the last fit. Of the default model it is the best of a
+    few if there is going to be a search.
     """
     scale, variance, mean = _output_units(
         rows, mean, estimator.normalize_y, kernel is None and likelihood is None
@@ -73,10 +80,13 @@ def prepare_exact(
     if likelihood is None:
         likelihood = default_noise(variance)
     likelihood = of_these_rows(likelihood, rows)
-    warm = estimator.warm_start and hasattr(estimator, "kernel_")
+    warm = begins_warm(estimator, begun.kernel)
     if warm:
         kernel = warmed(kernel, estimator.kernel_)
         likelihood = warmed(likelihood, estimator.likelihood_)
+    searched = reason is None and estimator.optimizer is not None
+    if searched and not warm:
+        kernel = kernel.with_start_from(begun.widths, variance)
     # Bounds that come from the data serve the search alone: the fitted kernel keeps the user's.
     bounds = np.concatenate(
         [
@@ -85,7 +95,6 @@ def prepare_exact(
         ]
     )
     objective = Objective(kernel, likelihood, mean, data, estimator.objective, bounds)
-    searched = reason is None and estimator.optimizer is not None
     if begun.default is not None and searched and not warm:
         objective.begin_at_best(default_starts(begun.default))
     return Prepared(objective, reason, rows.multioutput)

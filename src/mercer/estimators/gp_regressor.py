@@ -49,7 +49,8 @@ class GPRegressor(StorableEstimator, FittedEvidence, BayesianRegressor):
     Parameters
     ----------
     kernel : Kernel, scikit-learn kernel, "precomputed" or None, default None
-        The covariance of f, where the search for hyperparameters starts. None is a multiple of an
+        The covariance of f, where the search for hyperparameters starts (a free variance beyond
+        1e4 times or below 1e-4 times that of the targets is moved there). None is a multiple of an
         RBF with one length scale a column, started, bounded and given hyperpriors in the units of
         the data. With "precomputed", X is the kernel matrix itself (see Notes).
     likelihood : Likelihood or None, default None

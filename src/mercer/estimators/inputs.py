@@ -110,7 +110,7 @@ def _without_na(values: NDArray[Any]) -> NDArray[Any]:
     """Return objects with NaN in the place of pandas' NA, of which `float` makes nothing."""
     if values.dtype != object or "pandas" not in sys.modules:
         return values
-    missing = np.frompyfunc(_is_na, 1, 1)(values).astype(bool)
+    missing = np.asarray(np.frompyfunc(_is_na, 1, 1)(values), dtype=bool)
     return np.where(missing, np.nan, values) if np.any(missing) else values
 
 

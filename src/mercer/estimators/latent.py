@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 from mercer.estimators.exact import require_squares
 from mercer.estimators.observed import adds_noise
 from mercer.estimators.rows import Rows
-from mercer.estimators.starting import Prepared, begun_kernel, of_these_rows, warmed
+from mercer.estimators.starting import (
+    Prepared,
+    begins_warm,
+    begun_kernel,
+    of_these_rows,
+    warmed,
+)
 from mercer.evidence import Data, LatentData, LatentObjective, undetermined
 from mercer.evidence.defaults import default_starts
 from mercer.evidence.mean_start import begun_mean
@@ -35,8 +41,8 @@ def prepare_latent(
 ) -> Prepared:
     """Return the objective of a fit by an approximate engine, at its start.
 
-    The start is the user's, or that of the last fit; what the user left open comes from the data.
-    Of the default kernel it is the best of a few if there is going to be a search.
+    The start is as that of an exact fit; what the user left open of the likelihood comes from the
+    data.
     """
     likelihood = Gaussian() if likelihood is None else likelihood
     if isinstance(likelihood, Gaussian):
@@ -53,7 +59,7 @@ def prepare_latent(
     started = likelihood.begun(latent - known, rows.weights)
     mean = begun_mean(mean, rows.X, latent[:, None], rows.weights)
     model: tuple[Any, Any, Any] = (begun.kernel, _with_bounds_of(likelihood, started), mean)
-    warm = estimator.warm_start and hasattr(estimator, "kernel_")
+    warm = begins_warm(estimator, begun.kernel)
     if warm:
         model = (
             warmed(model[0], estimator.kernel_),
@@ -61,6 +67,9 @@ def prepare_latent(
             warmed(model[2], estimator.mean_),
         )
     kernel, likelihood, mean = model
+    searched = reason is None and estimator.optimizer is not None
+    if searched and not warm:
+        kernel = kernel.with_start_from(begun.widths, width**2)
     # Bounds that come from the data serve the search alone: what is fitted keeps the user's.
     bounds = np.concatenate(
         [
@@ -72,7 +81,6 @@ def prepare_latent(
     objective = LatentObjective(
         kernel, likelihood, mean, LatentData(rows.X, y, rows.weights), inference, bounds
     )
-    searched = reason is None and estimator.optimizer is not None
     if begun.default is not None and searched and not warm:
         _begin_at_best(objective, default_starts(begun.default))
     return Prepared(objective, reason, rows.multioutput)

@@ -92,7 +92,8 @@ class BayesianRegressor(
         -----
         O(n m) for means and O(n m^2) for standard deviations at n points with m basis functions,
         in bounded memory; a joint covariance takes three arrays of n^2 at once, four under a link.
-        Under a link the mean of an observation takes the variance of the function, and so as long as the standard deviation.
+        Under a link the mean of an observation takes the variance of the function, and so as long
+        as the standard deviation.
 
         Noise may have no variance (`StudentT` with at most 2 degrees of freedom): the standard
         deviation is infinite then. It may have no mean either (at most 1): the median stands in

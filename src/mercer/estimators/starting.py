@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from mercer.kernels import Kernel, Scaled
 from mercer.likelihoods import Gaussian
 from mercer.params import Parametrised
 
-__all__ = ["BegunKernel", "Prepared", "begun_kernel", "of_these_rows", "warmed"]
+__all__ = ["BegunKernel", "Prepared", "begins_warm", "begun_kernel", "of_these_rows", "warmed"]
 
 Floats = NDArray[np.float64]
 Part = TypeVar("Part", bound=Parametrised)
@@ -71,6 +71,14 @@ def of_these_rows(likelihood: Gaussian, rows: Rows) -> Gaussian:
     if not np.all(rows.kept):
         likelihood = likelihood.subset(rows.kept)
     return likelihood if rows.weights is None else likelihood.weighted(rows.weights)
+
+
+def begins_warm(estimator: Any, kernel: Kernel) -> bool:
+    """Whether the search is to start from the last fit, and that had a kernel of the same form."""
+    if not (estimator.warm_start and hasattr(estimator, "kernel_")):
+        return False
+    last = estimator.kernel_[0] if isinstance(estimator.kernel_, list) else estimator.kernel_
+    return bool(last.parameter_names == kernel.parameter_names)
 
 
 def warmed(part: Part, last: Parametrised) -> Part:

@@ -123,7 +123,7 @@ class Power(OfOne):
         return self.exponent * self.kernel._log_size(widths)
 
     def _variances_inside(self, widths: Floats, variance: float) -> list[float]:
-        return [variance ** (1.0 / self.exponent)]
+        return [within_doubles(np.log(variance) / self.exponent)]
 
     def _raised(self, K: Floats) -> Floats:
         if self.exponent % 1.0 and np.min(K, initial=0.0) < 0.0:

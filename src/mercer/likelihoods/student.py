@@ -39,8 +39,8 @@ class StudentT(ScaledNoise):
     ----------
     df : float or Parameter, default 4.0
         The degrees of freedom: 1 is a Cauchy density, large values a Gaussian one. It is bounded
-        by 2.1 and 1000 in a search, if not otherwise said: there is a variance above 2 alone, and
-        a mean above 1.
+        by 1 and 1000 in a search, if not otherwise said. There is a mean above 1, a variance above
+        2: below, predicted standard deviations are infinite, and intervals are the thing to use.
     scale : float or Parameter, optional
         s. The variance of the noise is s^2 df/(df - 2). Without it, it is chosen from the data
         (see `begun`).
@@ -56,7 +56,7 @@ class StudentT(ScaledNoise):
 
     def __init__(self, df: float | Parameter = 4.0, scale: float | Parameter | None = None) -> None:
         self._set(
-            df=positive("df", bounded(df, 2.1, 1e3), vector=False),
+            df=positive("df", bounded(df, 1.0, 1e3), vector=False),
             **self._open(scale=scale),
         )
 

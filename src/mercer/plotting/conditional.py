@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mercer.plotting.models import refuse_classifier
 from mercer.plotting.style import GREY, INK, PALETTE, axes_for, is_several, panels_for
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ def plot_conditional(
     array of two axes
         The joint density, and the densities of the second variable.
     """
+    refuse_classifier(cov)  # a model in place of its covariance
     m, S = _moments(mean, cov, variables)
     values = np.atleast_1d(np.asarray(given, dtype=float))
     if values.ndim != 1 or not np.all(np.isfinite(values)):

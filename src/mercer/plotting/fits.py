@@ -14,6 +14,7 @@ from mercer.plotting.models import (
     label_of,
     one_output,
     predict,
+    refuse_classifier,
     require_fitted,
     rows_like_training,
     to_matrix,
@@ -86,6 +87,7 @@ def plot_fit(
     -------
     Axes, or an array of two
     """
+    refuse_classifier(model)
     require_fitted(model, "; plot_samples(model, X) shows the prior of one that is not")
     coverage = require_level("coverage", coverage)
     if y is not None and (X is None or is_range(X)):

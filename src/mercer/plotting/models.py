@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import is_classifier
 from sklearn.exceptions import NotFittedError
 
 from mercer.estimators.inputs import names_left_out
@@ -27,6 +28,7 @@ __all__ = [
     "one_output",
     "outcomes",
     "predict",
+    "refuse_classifier",
     "require_fitted",
     "rows_like_training",
     "to_matrix",
@@ -69,6 +71,17 @@ def require_fitted(model: Any, instead: str = "") -> None:
     if not is_fitted(model):
         raise NotFittedError(
             f"this {type(model).__name__} is not fitted: call fit(X, y) first{instead}"
+        )
+
+
+def refuse_classifier(model: Any) -> None:
+    """Raise a ValueError for a classifier, whose labels are no numbers to be drawn."""
+    # arrays and kernels have no tags to ask
+    if hasattr(model, "__sklearn_tags__") and is_classifier(model):
+        raise ValueError(
+            f"{type(model).__name__} is a classifier, and this plot is for regressors; its "
+            "probabilities are drawn by contours of predict_proba(X), as the decision surfaces in "
+            "the gallery are (examples/plot_decision_surfaces.py)"
         )
 
 
@@ -196,6 +209,7 @@ def interval(model: Any, X: Any, coverage: float, latent: bool) -> tuple[Floats,
 
 def outcomes(model: Any, X: Any, y: Any, output: int | None = None) -> Predicted:
     """Return the predictions for given rows, or for the training rows, each from the others."""
+    refuse_classifier(model)
     require_fitted(model)
     if (X is None) != (y is None):
         raise ValueError(
@@ -210,6 +224,12 @@ def outcomes(model: Any, X: Any, y: Any, output: int | None = None) -> Predicted
         left = model.loo()
         targets = np.asarray(model.y_train_, dtype=float)
         mean, std = (one_output(part, output, model) for part in (left.mean, left.std))
+        if np.any(np.isinf(std)):
+            raise ValueError(
+                f"the leave-one-out predictions of this {type(model).__name__} have an infinite "
+                "standard deviation, by which nothing can be judged: give X and y of rows that it "
+                "was not fitted to"
+            )
         observed = targets.reshape(len(mean), -1)
         column = observed[:, 0] if observed.shape[1] == 1 else one_output(observed, output, model)
         return Predicted(column, mean, std, pit(column, mean, std), True)

@@ -33,8 +33,9 @@ def plot_relevance(
 
     Parameters
     ----------
-    model : fitted regressor
-        With a `kernel_` of which at least one part has length scales.
+    model : fitted estimator, or kernel
+        With a `kernel_` of which at least one part has length scales. Of a classifier with a list
+        of them, one for each class, give one of these, and X.
     X : array-like of shape (n, d), optional
         Rows whose standard deviations are the units; the training rows without it.
     n_columns : int, optional
@@ -46,8 +47,16 @@ def plot_relevance(
     -------
     Axes
     """
-    require_fitted(model)
-    kernel = kernel_of(getattr(model, "kernel_", None))
+    kernel = kernel_of(model)
+    if kernel is None:
+        require_fitted(model)
+        fitted = getattr(model, "kernel_", None)
+        if isinstance(fitted, list):
+            raise ValueError(
+                f"this {type(model).__name__} has {len(fitted)} kernels, one for each class: say "
+                "which by plot_relevance(model.kernel_[i], X)"
+            )
+        kernel = kernel_of(fitted)
     rows = training_rows(model)[0] if X is None else to_matrix(X)
     if rows is None:
         raise ValueError(

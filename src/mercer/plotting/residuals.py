@@ -33,6 +33,10 @@ def plot_residuals(
     Of a model that is right they lie evenly around 0, 95% of them in the band, whatever is
     predicted. A funnel shows noise that changes, a bend a mean that is wrong.
 
+    Where the predicted standard deviation is infinite, as with a `StudentT` of at most 2 degrees of
+    freedom, they are normal scores: where a normal variable has the predicted probability of at
+    most the observed value.
+
     Parameters
     ----------
     model : fitted regressor
@@ -56,7 +60,11 @@ def plot_residuals(
     if not outlying > 0:
         raise ValueError(f"outlying must be a positive number, got {outlying!r}")
     predicted = outcomes(model, X, y, output)
-    z = standardised(predicted.y, predicted.mean, predicted.std)
+    scored = bool(np.any(np.isinf(predicted.std)))
+    if scored:
+        z = np.asarray(ndtri(predicted.pit))
+    else:
+        z = standardised(predicted.y, predicted.mean, predicted.std)
     far = np.abs(z) > outlying
     n = len(z)
     ax = axes_for(ax)
@@ -74,7 +82,8 @@ def plot_residuals(
             predicted.mean[far], z[far], s=30, marker="D", color=VERMILION, label=text, **style
         )
     kind = "leave-one-out prediction" if predicted.left_out else "prediction"
-    ax.set(xlabel=f"{kind} of {label_of(y)}", ylabel="(observed - mean) / standard deviation")
+    unit = "normal score" if scored else "(observed - mean) / standard deviation"
+    ax.set(xlabel=f"{kind} of {label_of(y)}", ylabel=unit)
     reach = 1.3 * max(3.0, float(np.max(np.abs(z[np.isfinite(z)]), initial=0.0)))
     ax.set_ylim(-reach, reach)
     close: dict[str, float] = {"columnspacing": 1.0, "handlelength": 1.2, "handletextpad": 0.5}

@@ -17,6 +17,7 @@ from mercer.plotting.models import (
     knows_latent,
     one_output,
     predict,
+    refuse_classifier,
     rows_like_training,
     to_matrix,
     training_rows,
@@ -73,6 +74,7 @@ def plot_samples(
     -------
     Axes
     """
+    refuse_classifier(model)
     kernel = kernel_of(model)
     fitted = kernel is None and is_fitted(model)
     if of not in ("auto", "prior", "posterior"):
