@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-import numpy as np
+import contextlib
 
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from mercer import GPRegressor
 from mercer.cli.columns import TableColumn
-from mercer.cli.report import _quality, _relevance
+from mercer.cli.fitting import FitOptions, fit_table
+from mercer.cli.model import TableModel
+from mercer.cli.report import _quality, _relevance, report
 from mercer.cli.summary import _relevances, _terms_that_count
+from mercer.cli.tables import table_of
 from mercer.kernels import RBF, Linear, Matern
 
 LEFT = {"rmse": 0.5, "nlpd": 1.23456, "coverage_95": 0.95}
@@ -43,3 +51,33 @@ def test_numbers_have_significant_digits():
     lines = _quality({"log_evidence": -1234.56789, "target_std": 1.0, "leave_one_out": LEFT})
     assert lines[0] == "log evidence   -1234.57"
     assert "  NLPD         1.235 (mean negative log predictive density)" in lines
+
+
+def test_rows_without_weight_are_not_told_of():
+    """What they hold, a mark of what is missing perhaps, is in no unit of the others."""
+    rng = np.random.default_rng(0)
+    x, w = rng.normal(size=30), rng.choice([1.0, 3.0], 30)
+    y = np.sin(x) + 5.0 + 0.05 * rng.normal(size=30)
+    options = FitOptions("y", weights="w")
+
+    def summary(x, y, w):
+        table = table_of(pa.table({"x": x, "y": y, "w": w}))
+        return fit_table(table, options, lambda *_: contextlib.nullcontext(0)).summary
+
+    known = summary(x, y, w)
+    more = summary(np.append(x, -999999.0), np.append(y, -999999.0), np.append(w, 0.0))
+    assert (known["rows"], more["rows"]) == (30, 31)
+    assert not more["explains_nothing"]
+    assert more["target_mean"] == pytest.approx(np.average(y, weights=w), rel=1e-12)
+    variance = np.average((y - more["target_mean"]) ** 2, weights=w)
+    assert more["target_std"] == pytest.approx(np.sqrt(variance), rel=1e-12)
+    assert [row[0] for row in more["relevances"]] == ["x"]
+    np.testing.assert_allclose(more["relevances"][0][1:], known["relevances"][0][1:], rtol=1e-6)
+
+
+def test_a_model_of_which_nothing_else_is_known():
+    X = np.linspace(0.0, 3.0, 8)[:, None]
+    estimator = GPRegressor(RBF(1.0), optimizer=None).fit(X, np.sin(X[:, 0]))
+    model = TableModel("y", [TableColumn("x", "number")], estimator, {})
+    assert report(model) == "target    y\ncolumns   1: x"
+    assert model.ignored(table_of(pa.table({"x": [1.0], "z": [2.0]}))) == ["z"]

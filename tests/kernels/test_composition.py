@@ -186,9 +186,12 @@ def test_a_kernel_fitted_to_a_frame_takes_arrays():
 
 
 def test_on_refuses_columns_that_are_none():
-    for columns in ([], [0, 0], [-1], [0.5], ["a", 1], [[0]], None, {"a": "b"}, {0: 1}, {}):
+    for columns in ([], [-1], [0.5], ["a", 1], [[0]], None, {"a": "b"}, {0: 1}, {}):
         with pytest.raises(ValueError, match="columns must"):
             RBF().on(columns)
+    for columns in ([0, 0], ["a", "a"], {"a": 1, "b": 1}):
+        with pytest.raises(ValueError, match="columns must not repeat, got"):
+            RBF([1.0, 2.0]).on(columns)
     with pytest.raises(ValueError, match="uses column 3, the inputs have 3"):
         RBF().on([0, 3])(X)
     with pytest.raises(ValueError, match="can only be taken of a matrix"):

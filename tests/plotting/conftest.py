@@ -11,7 +11,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 import pandas as pd  # noqa: E402
 
-from mercer import GPRegressor  # noqa: E402
+from mercer import GPClassifier, GPRegressor  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -66,3 +66,11 @@ def frame():
 def outputs():
     X, y = data(40, 1)
     return GPRegressor().fit(X, np.column_stack([y, 10 + 0.5 * y])), X, y
+
+
+@pytest.fixture(scope="session")
+def classes():
+    """A classifier with a search, and a kernel, for each of three classes."""
+    X, y = data(40, 1)
+    labels = np.array(["a", "b", "c"])[np.digitize(y, [-0.5, 0.5])]
+    return GPClassifier(multi_class="one_vs_rest").fit(X, labels), X

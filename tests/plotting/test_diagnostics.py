@@ -8,10 +8,10 @@ import pytest
 from scipy.stats import binom, norm
 from sklearn.linear_model import BayesianRidge
 
-from mercer import GPRegressor
+from mercer import GPClassifier, GPRegressor
 from mercer.compat import GaussianProcessRegressor
 from mercer.kernels import RBF, Matern, Periodic
-from mercer.likelihoods import Gaussian
+from mercer.likelihoods import Gaussian, StudentT
 from mercer.plotting import (
     plot_calibration,
     plot_fit,
@@ -225,6 +225,29 @@ def test_certain_predictions(ax):
     np.testing.assert_array_equal(look.points(ax, "observed")[:, 1], 0.0)
 
 
+def test_an_infinite_spread_has_normal_scores(ax):
+    X, y = fresh(1)
+    model = GPRegressor(likelihood=StudentT(1.5), optimizer=None).fit(X, y)
+    mean, std = model.predict(X, return_std=True)
+    assert np.all(np.isinf(std))
+    y = y.copy()
+    y[3] += 50.0
+    plot_residuals(model, X, y, outlying=100.0, ax=ax)
+    wanted = norm.ppf(model.predict_cdf(X, y))
+    np.testing.assert_allclose(look.points(ax, "observed"), np.column_stack([mean, wanted]))
+    assert wanted[3] > 2.0
+    assert ax.get_ylabel() == "normal score"
+
+
+@pytest.mark.parametrize("plot", CHECKS)
+def test_an_infinite_spread_of_rows_left_out(plot):
+    X, y = fresh(1)
+    model = GPRegressor(likelihood=StudentT(1.5), optimizer=None).fit(X, y)
+    with pytest.raises(ValueError, match=r"infinite standard deviation.*give X and y"):
+        plot(model)
+    assert plt.get_fignums() == []
+
+
 # --- relevance ------------------------------------------------------------------------------------
 
 
@@ -283,6 +306,32 @@ def test_relevance_of_unsuitable_models():
     assert plt.get_fignums() == []
 
 
+def test_relevance_of_a_kernel(frame, ax):
+    _, X, _ = frame
+    plot_relevance(2.0 * RBF([1.0, 2.0, 4.0, 8.0]), X, ax=ax)
+    wanted = np.std(X.to_numpy(), axis=0) / [1.0, 2.0, 4.0, 8.0]
+    assert {k: v[0] for k, v in bars(ax).items()} == pytest.approx(
+        dict(zip(X.columns, wanted, strict=True))
+    )
+    with pytest.raises(ValueError, match="give X"):
+        plot_relevance(RBF(1.0))
+    with pytest.raises(ValueError, match="3 values of length_scale, but the inputs have 4"):
+        plot_relevance(RBF([1.0, 2.0, 3.0]), X)
+    with pytest.raises(ValueError, match="uses column 7, the inputs have 4"):
+        plot_relevance(RBF(1.0).on(7), X)
+    assert plt.get_fignums() == []
+
+
+def test_relevance_of_a_kernel_for_each_class(classes, ax):
+    model, X = classes
+    with pytest.raises(ValueError, match=r"3 kernels, one for each class.*model\.kernel_\[i\]"):
+        plot_relevance(model)
+    assert plt.get_fignums() == []
+    plot_relevance(model.kernel_[2], X, ax=ax)
+    (part,) = bars(ax).values()
+    assert part == pytest.approx(np.std(X) / model.kernel_[2].kernel.length_scale)
+
+
 # --- history --------------------------------------------------------------------------------------
 
 
@@ -318,8 +367,24 @@ def test_history_of_leave_one_out(ax):
     assert ax.get_ylabel() == "leave-one-out log density"
 
 
+def test_history_of_each_class(classes, ax):
+    model, _ = classes
+    plot_history(model, ax=ax)
+    assert look.labels(ax) == [f"best so far, {label}" for label in "abc"]
+    best = 0.0
+    for label, history in zip("abc", model.history_, strict=True):
+        number, values = look.line(ax, f"best so far, {label}")
+        np.testing.assert_array_equal(number, np.arange(1, len(history["value"]) + 1))
+        np.testing.assert_allclose(values, np.maximum.accumulate(history["value"]))
+        best += max(history["value"])
+    assert ax.get_title(loc="left") == f"best {best:.6g}, {model.status_}"
+
+
 def test_no_history():
     X, y = fresh(1)
+    none = GPClassifier(RBF(1.0), multi_class="one_vs_rest", optimizer=None)
+    with pytest.raises(ValueError, match="has no history"):
+        plot_history(none.fit(X, np.digitize(y, [-0.5, 0.5])))
     with pytest.raises(ValueError, match="has no history"):
         plot_history(GPRegressor(RBF(1.0), optimizer=None).fit(X, y))
     with pytest.raises(ValueError, match="has no history"):

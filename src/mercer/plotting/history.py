@@ -43,19 +43,15 @@ def plot_history(model: Any, *, color: str = BLUE, ax: Axes | None = None) -> Ax
     """
     require_fitted(model)
     history = getattr(model, "history_", None)
-    several = isinstance(history, list)
-    searches = [
-        np.asarray(search["value"], dtype=float)
-        for search in (history if several else [history])
-        if search is not None
-    ]
-    if not any(values.size for values in searches):
+    histories = history if isinstance(history, list) else [history or {"value": []}]
+    searches = [np.asarray(one["value"], dtype=float) for one in histories]
+    if not all(values.size for values in searches):
         raise ValueError(
             f"this {type(model).__name__} has no history: its hyperparameters were not "
             "searched for (optimizer=None, or nothing to be learned)"
         )
     ax = axes_for(ax)
-    if several:
+    if isinstance(history, list):
         for i, (label, values) in enumerate(zip(model.classes_, searches, strict=True)):
             _draw_best(ax, values, PALETTE[i % len(PALETTE)], f"best so far, {label}")
     else:
@@ -64,7 +60,8 @@ def plot_history(model: Any, *, color: str = BLUE, ax: Axes | None = None) -> Ax
     name = _NAMES.get(getattr(model, "objective", ""), "log evidence and hyperpriors")
     ax.set(xlabel="evaluation", ylabel=name)
     ax.locator_params(axis="x", integer=True)
-    top = sum(float(np.nanmax(values)) for values in searches)  # as the evidence of classes adds up
+    # the evidence of the classes adds up
+    top = sum(float(np.fmax.reduce(values)) for values in searches)
     status = getattr(model, "status_", "")
     ax.set_title(
         f"best {top:.6g}" + (f", {status}" if status else ""), fontsize="medium", loc="left"

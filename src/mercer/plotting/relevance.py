@@ -67,7 +67,11 @@ def plot_relevance(
     if rows.shape[1] != d:
         raise ValueError(f"X has {rows.shape[1]} columns, the model was fitted to {d}")
     names = column_names(model, d, X)
-    parts = [] if kernel is None else relevances(kernel.with_columns(names), rows)
+    parts = []
+    if kernel is not None:
+        kernel = kernel.with_columns(names)
+        kernel.inputs(rows)  # one that was given may be for other columns
+        parts = relevances(kernel, rows)
     if not parts:
         raise ValueError(
             f"the kernel {kernel!r} has no length scales in the units of the columns; RBF, Matern, "
