@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[1]
 # What only compiled loops, plots, tables or tests need.
 UNNEEDED = (
     "numba", "llvmlite", "matplotlib", "pandas", "polars", "torch", "dask", "IPython", "pytest",
+    "scipy.stats",
 )  # fmt: skip
 
 _MODULES = "import json, sys, {module}; print(json.dumps(sorted(sys.modules)))"

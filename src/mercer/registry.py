@@ -31,7 +31,9 @@ _NAMES: dict[type[Any], str] = {}
 _ELSEWHERE = (
     "mercer.posterior",
     "mercer.likelihoods",
-    "mercer.estimators",
+    "mercer.estimators.gp_regressor",
+    "mercer.estimators.gp_classifier",
+    "mercer.estimators.transductive",
     "mercer.compat",
     "mercer.cli.model",
 )

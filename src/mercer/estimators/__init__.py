@@ -1,11 +1,16 @@
 """The scikit-learn surface."""
 
-from mercer.estimators.class_evidence import LeftOutClasses
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from mercer.estimators.evidence import LeaveOneOut
-from mercer.estimators.gp_classifier import GPClassifier
 from mercer.estimators.gp_regressor import GPRegressor
 from mercer.estimators.regressor import InputGradient
-from mercer.estimators.transductive import TransductiveGPClassifier
+
+if TYPE_CHECKING:
+    from mercer.estimators.class_evidence import LeftOutClasses
+    from mercer.estimators.gp_classifier import GPClassifier
+    from mercer.estimators.transductive import TransductiveGPClassifier
 
 __all__ = [
     "GPClassifier",
@@ -15,3 +20,17 @@ __all__ = [
     "LeftOutClasses",
     "TransductiveGPClassifier",
 ]
+
+# Imported on first use, so that a regression does not wait for the classifiers.
+_HOMES = {
+    "GPClassifier": "gp_classifier",
+    "LeftOutClasses": "class_evidence",
+    "TransductiveGPClassifier": "transductive",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return value

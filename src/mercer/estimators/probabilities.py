@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
-from scipy.stats import qmc
 
 from mercer.compute import map_tiles, row_blocks
 from mercer.likelihoods import Likelihood, Logistic
@@ -156,6 +155,8 @@ def _normals(dimension: int, power: int) -> Singles:
 
     For the first power they are all of them.
     """
+    from scipy.stats import qmc  # which takes longer to import than all of Mercer
+
     total = 2**power
     begin = 0 if power == _FIRST else total // 2
     out = np.empty((_COPIES, dimension, total - begin), dtype=np.float32)

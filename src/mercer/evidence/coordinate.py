@@ -25,7 +25,6 @@ from mercer.errors import ConvergenceWarning, NotPositiveDefiniteError, warn
 from mercer.evidence.latent import LatentObjective
 from mercer.evidence.optimum import Optimum, Report
 from mercer.inference import LatentAdjoints, LatentProblem
-from mercer.inference import map as mode
 
 __all__ = ["ascend"]
 
@@ -219,7 +218,7 @@ class _Ascent:
     def point(self, theta: Floats, start: Floats | None = None) -> _Point:
         """Return the mode at theta, with J and its gradient."""
         problem, priors = self.problem(theta)
-        solution, adjoints = mode.evidence(problem, start)
+        solution, adjoints = self.objective.engine.evidence(problem, start)
         assert solution.log_joint is not None
         if self.objective.jitter is None:  # decided once
             self.objective.hold_jitter(solution.jitter)
@@ -229,7 +228,7 @@ class _Ascent:
     def beside(self, theta: Floats, f: Floats) -> tuple[float, Floats, Floats]:
         """Return J at latent values f, its gradient in theta, and K^-1 (f - m)."""
         problem, priors = self.problem(theta)
-        value, adjoints = mode.joint(problem, f)
+        value, adjoints = self.objective.engine.joint(problem, f)
         return value + priors[0], self.pull(theta, adjoints) + priors[1], adjoints.mean
 
     def problem(self, theta: Floats) -> tuple[LatentProblem, tuple[float, Floats]]:

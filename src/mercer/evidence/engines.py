@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mercer.inference import bounds, ep, laplace, softmax, variational
-from mercer.inference import map as mode
 from mercer.likelihoods import (
     EpsilonInsensitive,
     Gaussian,
@@ -33,17 +32,18 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
-#: The engines for one latent function by the names that estimators give them.
-ENGINES: dict[str, Any] = {
-    "laplace": laplace,
-    "ep": ep,
-    "vi": variational,
-    "bounds": bounds,
-    "map": mode,
+#: The engines for one latent function, by the names that estimators give them: modules of
+#: `mercer.inference`, imported when they are first asked for.
+ENGINES = {
+    "laplace": "laplace",
+    "ep": "ep",
+    "vi": "variational",
+    "bounds": "bounds",
+    "map": "map",
 }
 
 # What they start from, where that is more than one array.
-_STATES: dict[str, Any] = {"ep": ep.SiteState, "vi": variational.State, "bounds": bounds.State}
+_STATES = {"ep": "SiteState", "vi": "State", "bounds": "State"}
 
 # Where another than Laplace's method is more accurate for little more time.
 _BETTER: dict[type, str] = {Poisson: "vi", Huber: "ep"}
@@ -63,7 +63,11 @@ _SEVERAL_PEAKS = "its density may have several peaks in f, of which a Gaussian f
 def engine_for(likelihood: Any, inference: str) -> Any:
     """Return the module with `solve`, `evidence` and `posterior`; see `require_pair`."""
     require_pair(likelihood, inference)
-    return softmax if isinstance(likelihood, Softmax) else ENGINES[inference]
+    return _engine("softmax" if isinstance(likelihood, Softmax) else ENGINES[inference])
+
+
+def _engine(name: str) -> Any:
+    return import_module(f"mercer.inference.{name}")
 
 
 def engines_that_take(likelihood: Any) -> list[str]:
@@ -204,4 +208,6 @@ def state_of(inference: str, arrays: Sequence[ArrayLike]) -> Any:
     parts = [np.asarray(part, dtype=float) for part in arrays]
     if not parts:
         return None
-    return _STATES[inference](*parts) if inference in _STATES else parts[0]
+    if inference not in _STATES:
+        return parts[0]
+    return getattr(_engine(ENGINES[inference]), _STATES[inference])(*parts)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,11 +18,13 @@ from mercer.evidence.engines import arrays_of, best_engine, engine_for, state_of
 from mercer.evidence.guarded import Fitted, Guarded
 from mercer.evidence.mean_start import begun_mean, mean_directions
 from mercer.inference import LatentLeftOut, LatentProblem
-from mercer.inference.softmax import SoftmaxProblem
 from mercer.kernels import Kernel
 from mercer.likelihoods import Softmax
 from mercer.means import Mean
 from mercer.posterior import Posterior
+
+if TYPE_CHECKING:
+    from mercer.inference.softmax import SoftmaxProblem
 
 __all__ = ["LatentData", "LatentObjective"]
 
@@ -128,6 +130,8 @@ class LatentObjective(Guarded):
         data = self.data
         prior = mean(data.X, self._latent.shape[1])
         if isinstance(likelihood, Softmax):
+            from mercer.inference.softmax import SoftmaxProblem
+
             return SoftmaxProblem(kernel, data.X, data.y, prior, data.weights, self.jitter)
         return LatentProblem(
             kernel, data.X, data.y, likelihood, prior[:, 0], data.weights, self.jitter
