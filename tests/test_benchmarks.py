@@ -49,14 +49,12 @@ def test_all_are_listed(benchmarks):
     "name",
     [
         "kernel_matrix",
-        "evidence",
-        "predict",
-        "fit",
-        "compat",
-        "classification",
-        "digits",
         "ep",
         "uci",
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ("evidence", "predict", "fit", "compat", "classification", "digits")
+        ),
     ],
 )
 def test_quick(benchmarks, name, capsys):

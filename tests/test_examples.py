@@ -15,6 +15,7 @@ def test_there_are_examples():
     assert len(EXAMPLES) >= 9
 
 
+@pytest.mark.slow  # `make docs` runs them too
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_example(path, tmp_path, monkeypatch, capsys):
     plt = pytest.importorskip("matplotlib.pyplot")

@@ -34,6 +34,14 @@ def test_classes_at_once_end_as_one_after_the_other():
     )
 
 
+@pytest.fixture(autouse=True)
+def listening():
+    """Ctrl-C is heard, also where the tests run in the background, to which it means nothing."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def test_every_class_has_hyperparameters_of_its_own():
     fitted = quiet_fit(model(), X, THREE)
     assert len({kernel.theta.tobytes() for kernel in fitted.kernel_}) == 3
