@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from mercer import means
-from mercer.inference import ep, exact
+from mercer.inference import LatentProblem, ep, exact, laplace
 from mercer.inference import leave_one_out as exact_leave_one_out
 from mercer.kernels import RBF
-from mercer.likelihoods import Gaussian
+from mercer.likelihoods import Gaussian, Logistic
 from mercer.testing import elliptical_slice
 
 from . import integrals
@@ -291,3 +291,14 @@ def test_leave_one_out_removes_the_pull_of_the_row(kind):
     assert np.sum(rest) < 0.15 * np.sum(pull)
     limit = {"probit": 0.06, "logistic": 0.03, "poisson": 0.3}[kind]
     assert np.max(np.abs(left.variance / var - 1)) < limit
+
+
+def test_what_many_copies_miss_together_is_not_taken_for_settled():
+    """Of a row of huge weight each copy misses by little, and all of them by far."""
+    X = np.sort(np.random.default_rng(2).uniform(-3, 3, (30, 1)), axis=0)
+    y = np.where(X[:, 0] > 0, 1.0, -1.0)
+    weights = np.where(np.arange(30) % 2, 1.0, 1e12)
+    problem = LatentProblem(1.0 * RBF(1.0), X, y, Logistic(), np.zeros(30), weights)
+    solution = ep.solve(problem)
+    right = abs(solution.log_evidence - laplace.solve(problem).log_evidence) < 1.0
+    assert right or solution.status == "stopped"
