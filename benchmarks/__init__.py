@@ -17,5 +17,6 @@ EXPERIMENTS = (
     "classification",
     "digits",
     "ep",
+    "low_rank",
     "uci",
 )

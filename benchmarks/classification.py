@@ -17,7 +17,16 @@ from mercer.likelihoods import Logistic
 
 D = 8
 BARE, MERCER, SKLEARN = "potrf + potri", "Mercer", "scikit-learn"
+FLAT = "Mercer, hyperprior=None"  # seeks what scikit-learn does
 MAX_ITER = 200  # GPClassifier's default
+
+# Of whole runs: a quick one measures none of it.
+NOTE = (
+    "Without its hyperprior Mercer finds scikit-learn's optimum and its log losses. With "
+    "it the columns that do not matter keep length scales that are long but finite, which "
+    "costs something here. It is there for fits to few rows, and to labels that can be "
+    "separated, whose log losses are far worse without it."
+)
 
 
 def rows(n: int, seed: int = 0) -> tuple[Any, Any]:
@@ -86,24 +95,51 @@ def _lbfgs(function: Any, start: Any, bounds: Any) -> tuple[Any, float]:
     return found.x, found.fun
 
 
+def _losses(model: Any, X: Any, y: Any) -> Any:
+    """Return the log loss of each row."""
+    P = model.predict_proba(X)
+    return -np.log(P[np.arange(len(y)), (y > 0).astype(int)])
+
+
+def _models() -> dict[str, Any]:
+    return {
+        MERCER: GPClassifier(max_iter=MAX_ITER),
+        FLAT: GPClassifier(hyperprior=None, max_iter=MAX_ITER),
+        SKLEARN: _peer(1.0, optimizer=_lbfgs),
+    }
+
+
 def _fit(n: int) -> tuple[dict[str, float], dict[str, Any]]:
     """Race fits to n rows; return times, and the log losses on as many new rows."""
     X, y = rows(n, 1)
     X_test, y_test = rows(n, 2)
-    fitted: dict[str, Any] = {}
+    models = _models()
+    times = race(
+        [
+            Contender(name, lambda m=model: m.fit(X, y), most=2 if name == MERCER else 1)  # type: ignore[misc]
+            for name, model in models.items()
+        ],
+        1,
+    )
+    return times, {name: _losses(model, X_test, y_test) for name, model in models.items()}
 
-    def ours() -> None:
-        fitted[MERCER] = GPClassifier(max_iter=MAX_ITER).fit(X, y)
 
-    def theirs() -> None:
-        fitted[SKLEARN] = _peer(1.0, optimizer=_lbfgs).fit(X, y)
+def _sets(n: int, count: int) -> dict[str, Any]:
+    """Return the mean test losses of fits to several sets of n rows, each with 4000 new ones."""
+    losses: dict[str, list[float]] = {name: [] for name in _models()}
+    for k in range(count):
+        X, y = rows(n, 100 + 2 * k)
+        X_test, y_test = rows(4000, 101 + 2 * k)
+        for name, model in _models().items():
+            losses[name].append(float(np.mean(_losses(model.fit(X, y), X_test, y_test))))
+    return {name: np.array(values) for name, values in losses.items()}
 
-    times = race([Contender(MERCER, ours, most=2), Contender(SKLEARN, theirs, most=1)], 1)
-    losses = {}
-    for name, model in fitted.items():
-        P = model.predict_proba(X_test)
-        losses[name] = -np.log(P[np.arange(n), (y_test > 0).astype(int)])
-    return times, losses
+
+def _gap(differences: Any) -> tuple[float, float, str]:
+    """Return the mean of paired differences, its standard error, and both as text."""
+    mean = float(np.mean(differences))
+    error = float(np.std(differences, ddof=1) / np.sqrt(len(differences)))
+    return mean, error, f"{mean:+.4f} ± {error:.4f}"
 
 
 def run(options: Options) -> Result:
@@ -123,17 +159,19 @@ def run(options: Options) -> Result:
     ]
     rows_of_fit = 100 if options.quick else 2000
     times, losses = _fit(rows_of_fit)
+    few, count = (40, 2) if options.quick else (500, 6)
+    sets = _sets(few, count)
     fits = [
         [
             name,
             f"{times[name]:.1f}",
             f"{times[SKLEARN] / times[name]:.1f}",
             f"{losses[name].mean():.4f}",
+            f"{sets[name].mean():.4f}",
+            _gap(sets[name] - sets[SKLEARN])[2] if name != SKLEARN else "",
         ]
-        for name in (MERCER, SKLEARN)
+        for name in (MERCER, FLAT, SKLEARN)
     ]
-    difference = losses[MERCER] - losses[SKLEARN]
-    error = float(difference.std() / np.sqrt(rows_of_fit))
     faster = evaluations[1.0][SKLEARN] / evaluations[1.0][MERCER]
     faster_fit = times[SKLEARN] / times[MERCER]
     return Result(
@@ -142,19 +180,25 @@ def run(options: Options) -> Result:
         f"evidence and its gradient from a cold start, n = {n}, at an amplitude of 1 and of 10; "
         f"a fit to {rows_of_fit} rows, Mercer's with its defaults, scikit-learn's from unit "
         "amplitude with bounds that suit it, both at most 200 iterations of L-BFGS-B; log losses "
-        "on as many new rows.",
+        f"on as many new rows, and of {count} sets of {few} rows on 4000 new ones each, with the "
+        "differences to scikit-learn's, set by set.",
         [
             table(["contender", "ms", "faster", "ms, amplitude 10", "faster"], lines),
-            table(["fit", "s", "faster", "test log loss"], fits),
+            table(["fit", "s", "faster", "test log loss", f"{count} sets", "difference"], fits),
         ],
         [
             Verdict("one evaluation", f"{faster:.1f} times", "at least 12 times", faster >= 12),
             Verdict("fit", f"{faster_fit:.1f} times", "at least 6 times", faster_fit >= 6),
-            Verdict(
-                "test log loss of the fit",
-                f"{difference.mean():+.4f} ± {error:.4f}",
-                "no worse",
-                float(difference.mean()) <= error,
+            *(
+                Verdict(
+                    f"test log loss of the fit, {name}",
+                    text,
+                    "at most one standard error above 0",
+                    mean <= error,
+                )
+                for name in (FLAT, MERCER)
+                for mean, error, text in [_gap(losses[name] - losses[SKLEARN])]
             ),
         ],
+        [] if options.quick else [NOTE],
     )

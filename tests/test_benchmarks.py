@@ -15,6 +15,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from mercer.evidence import maximise
+from mercer.evidence.directions import Directions
 
 ROOT = Path(__file__).resolve().parents[1]
 NAMES = (
@@ -29,6 +30,7 @@ NAMES = (
     "classification",
     "digits",
     "ep",
+    "low_rank",
     "uci",
 )
 
@@ -99,7 +101,7 @@ def test_the_peer_of_a_fit_stops_by_mercers_rule(benchmarks):
 
     class Bowl:
         theta, bounds = np.zeros(2), np.tile([-10.0, 10.0], (2, 1))
-        directions, parameter_names = np.eye(2), ["a", "b"]
+        directions, parameter_names = Directions(2), ["a", "b"]
         jitter, failed = 0.0, False
 
         def __call__(self, theta):

@@ -84,7 +84,6 @@ class ClassesByRulesNames(compat.GaussianProcessClassifier):
 # Rules that the drop-ins break because scikit-learn's classes do, and why.
 AS_SCIKIT_LEARN = {
     ("ByRulesNames(kernel=", "rule_predictive"): "spreads have the noise of the kernel in them",
-    ("ByRulesNames", "rule_prune"): "it has no likelihood_ to take the noise from",
     ("ByRulesNames", "rule_several_outputs"): "one column of targets is predicted without its axis",
     ("ByRulesNames", "rule_bad_arguments"): "two spreads at once are a RuntimeError",
     ("ClassesByRulesNames()", "rule_units_of_the_inputs"): "the default kernel is a unit RBF",

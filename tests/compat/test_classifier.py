@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tracemalloc
 import warnings
 
 import numpy as np
@@ -17,7 +16,7 @@ from sklearn.gaussian_process import GaussianProcessClassifier as Original
 
 from mercer.compat import GaussianProcessClassifier
 
-from .kernels import Looked, Loud, Shifted, trees
+from .kernels import Loud, Shifted, trees
 
 C, White = skl.ConstantKernel, skl.WhiteKernel
 
@@ -89,27 +88,6 @@ def test_random_kernels(data, columns):
     _same_predictions(theirs, ours, X_new[:, :columns], rtol=1e-4)
 
 
-@settings(max_examples=30, deadline=None)
-@given(st.data())
-def test_gradients_are_those_of_the_value(data):
-    kernel = data.draw(trees(1))
-    model = GaussianProcessClassifier(kernel, optimizer=None).fit(X[:12, :1], y[:12])
-    theta, step = kernel.theta, 1e-5
-    value, gradient = model.log_marginal_likelihood(theta, eval_gradient=True)
-    for i, slope in enumerate(gradient):
-        ends = [theta + sign * step * np.eye(theta.size)[i] for sign in (1, -1)]
-        up, down = (model.log_marginal_likelihood(end) for end in ends)
-        size = 1.0 + abs(value)
-        assert (up - down) / (2 * step) == pytest.approx(slope, rel=1e-4, abs=1e-6 * size)
-
-
-def test_kernels_of_users_own_are_called_as_they_are():
-    table = np.cov(rng.normal(size=(70, 200)))
-    rows = np.arange(60)[:, None]
-    theirs, ours = _pair(Looked(table) + Loud(0.1), y, rows, optimizer=None)
-    _same_predictions(theirs, ours, np.arange(55, 70)[:, None])
-
-
 def test_probabilities_are_the_integral():
     model = GaussianProcessClassifier(KERNELS["held"]).fit(X, y)
     mean, var = model.latent_mean_and_variance(X_new)
@@ -120,20 +98,6 @@ def test_probabilities_are_the_integral():
             return expit(m + sd * z) * np.exp(-0.5 * z**2) / np.sqrt(2 * np.pi)
 
         assert p == pytest.approx(quad(weighed, -12, 12, epsabs=1e-12)[0], abs=1e-8)
-
-
-def test_no_array_of_derivatives_is_built():
-    n, d = 500, 12
-    rows = rng.normal(size=(n, d))
-    kernel = C(1.0) * skl.RBF(np.ones(d))
-    model = GaussianProcessClassifier(kernel, optimizer=None).fit(rows, rows[:, 0] > 0)
-    tracemalloc.start()
-    try:
-        model.log_marginal_likelihood(kernel.theta, eval_gradient=True)
-        most = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert most < 6 * 8 * n**2  # an n x n x p array alone would be thirteen such matrices
 
 
 # --- fits -----------------------------------------------------------------------------------------
@@ -173,30 +137,6 @@ def test_three_classes(name, multi_class):
         probabilities = ours.predict_proba(X_new)
         np.testing.assert_allclose(probabilities, theirs.predict_proba(X_new), atol=1e-3)
         np.testing.assert_allclose(np.sum(probabilities, axis=1), 1.0, atol=1e-12)
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_restarts_begin_where_scikit_learns_do():
-    begun = {}
-    for cls in (Original, GaussianProcessClassifier):
-        seen = begun.setdefault(cls, [])
-
-        def optimizer(function, start, bounds, seen=seen):
-            # the exponentials of thetas: what SciPy would put on the bounds, may be far beyond
-            assert np.all(start > 0) or not seen
-            start = np.minimum(start, 5.0)
-            seen.append((np.array(start), bounds, function(start), function(start, False)))
-            return start, function(start, eval_gradient=False)
-
-        kernel = C(1.0, (0.1, 10.0)) * skl.RBF([1.0, 1.0], (0.1, 10.0))
-        cls(kernel, optimizer=optimizer, n_restarts_optimizer=3, random_state=5).fit(X, y)
-    assert len(begun[Original]) == 4
-    for theirs, ours in zip(*begun.values(), strict=True):
-        np.testing.assert_array_equal(ours[0], theirs[0])
-        np.testing.assert_array_equal(ours[1], theirs[1])
-        np.testing.assert_allclose(ours[2][0], theirs[2][0])
-        np.testing.assert_allclose(ours[2][1], theirs[2][1], rtol=1e-6, atol=1e-8)
-        np.testing.assert_allclose(ours[3], theirs[3])
 
 
 # --- hard cases -----------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tracemalloc
 import warnings
 
 import numpy as np
@@ -15,7 +14,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor as Original
 
 from mercer.compat import GaussianProcessRegressor
 
-from .kernels import Looked, Loud, Shifted, trees
+from .kernels import Loud, Shifted, trees
 
 C, White = skl.ConstantKernel, skl.WhiteKernel
 
@@ -86,29 +85,6 @@ def test_random_kernels(data, columns, normalize, several):
     size = 1.0 + float(np.max(np.abs(gradient), initial=0.0))
     np.testing.assert_allclose(slopes, gradient, rtol=1e-6, atol=1e-7 * size)
     _same_predictions(theirs, ours, X_new[:, :columns])
-
-
-@settings(max_examples=40, deadline=None)
-@given(st.data())
-def test_gradients_are_those_of_the_value(data):
-    kernel = data.draw(trees(1))
-    model = GaussianProcessRegressor(kernel, alpha=0.3, optimizer=None).fit(X[:10, :1], Y[:10, :2])
-    assume(np.linalg.cond(model.L_) < 1e3)
-    theta, step = kernel.theta, 1e-5
-    value, gradient = model.log_marginal_likelihood(theta, eval_gradient=True)
-    for i, slope in enumerate(gradient):
-        ends = [theta + sign * step * np.eye(theta.size)[i] for sign in (1, -1)]
-        up, down = (model.log_marginal_likelihood(end) for end in ends)
-        size = 1.0 + abs(value)
-        assert (up - down) / (2 * step) == pytest.approx(slope, rel=1e-4, abs=1e-6 * size)
-
-
-def test_kernels_of_users_own_are_called_as_they_are():
-    # with one argument it has noise, with two it has none, and row numbers stay whole
-    table = np.cov(rng.normal(size=(40, 200)))
-    rows = np.arange(30)[:, None]
-    theirs, ours = _pair(Looked(table) + Loud(0.1), y, rows, optimizer=None)
-    _same_predictions(theirs, ours, np.arange(25, 40)[:, None])
 
 
 def test_compound_kernels_are_refused_as_they_are_by_scikit_learn():
@@ -200,39 +176,6 @@ def test_alpha_is_left_out_of_the_spread(alpha):
     _same_predictions(theirs, ours)
     noisy = _pair(C(1.0) * skl.RBF() + White(0.5, "fixed"), optimizer=None)[1]
     assert np.all(noisy.predict(X_new, return_std=True)[1] ** 2 > 0.5)
-
-
-def test_restarts_begin_where_scikit_learns_do():
-    begun = {}
-    for cls in (Original, GaussianProcessRegressor):
-        seen = begun.setdefault(cls, [])
-
-        def optimizer(function, start, bounds, seen=seen):
-            seen.append((np.array(start), bounds, function(start), function(start, False)))
-            return start, function(start, eval_gradient=False)
-
-        cls(KERNELS["ard"], optimizer=optimizer, n_restarts_optimizer=3, random_state=5).fit(X, y)
-    assert len(begun[Original]) == 4
-    for theirs, ours in zip(*begun.values(), strict=True):
-        np.testing.assert_array_equal(ours[0], theirs[0])
-        np.testing.assert_array_equal(ours[1], theirs[1])
-        np.testing.assert_allclose(ours[2][0], theirs[2][0])
-        np.testing.assert_allclose(ours[2][1], theirs[2][1], rtol=1e-6, atol=1e-8)
-        np.testing.assert_allclose(ours[3], theirs[3])
-
-
-def test_no_array_of_derivatives_is_built():
-    n, d = 600, 8
-    rows = rng.normal(size=(n, d))
-    kernel = C(1.0) * skl.RBF(np.ones(d)) + White(0.1)
-    model = GaussianProcessRegressor(kernel, optimizer=None).fit(rows, rows[:, 0])
-    tracemalloc.start()
-    try:
-        model.log_marginal_likelihood(kernel.theta, eval_gradient=True)
-        most = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert most < 4 * 8 * n**2  # an n x n x p array alone would be ten such matrices
 
 
 # --- the prior ------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 import sklearn.gaussian_process.kernels as skl
-from scipy.optimize import minimize
+from scipy.optimize import minimize, rosen, rosen_der
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor as Original
 
@@ -30,7 +30,8 @@ def test_it_finds_a_minimum():
     assert least == pytest.approx(0.0, abs=1e-9)
 
 
-def test_it_turns_back_where_there_is_no_value():
+@pytest.mark.parametrize("again", [True, False])
+def test_it_turns_back_where_there_is_no_value(again):
     seen = []
 
     def function(theta):
@@ -40,9 +41,38 @@ def test_it_turns_back_where_there_is_no_value():
         value, gradient = _bowl(theta)
         return 1e3 * value, 1e3 * gradient  # the first step goes far
 
-    theta, _ = lbfgs(function, np.array([-8.0, 0.0]), BOX)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error" if again else "ignore")
+        theta, _ = lbfgs(function, np.array([-8.0, 0.0]), BOX, again=again)
     assert max(seen) > 2.0
-    np.testing.assert_allclose(theta, 1.0, atol=1e-5)
+    if again:
+        np.testing.assert_allclose(theta, 1.0, atol=1e-5)
+    else:  # no wall is built
+        expected = minimize(function, [-8.0, 0.0], method="L-BFGS-B", jac=True, bounds=BOX).x
+        np.testing.assert_array_equal(theta, expected)
+
+
+@pytest.mark.parametrize("size", [1e3, 1e-9])
+def test_rounding_is_not_followed(size):
+    n_calls = 0
+
+    def function(theta):
+        nonlocal n_calls
+        n_calls += 1
+        return rosen(theta) + size * np.sin(1e12 * np.sum(theta)), rosen_der(theta)
+
+    start = np.array([-1.2, 1.0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        theta, _ = lbfgs(function, start, BOX)
+    n_ours, n_calls = n_calls, 0
+    plain = minimize(function, start, method="L-BFGS-B", jac=True, bounds=BOX)
+    if size > 1.0:
+        assert not plain.success
+        assert n_ours == n_calls + 4
+        np.testing.assert_array_equal(theta, plain.x)
+    else:
+        np.testing.assert_allclose(theta, 1.0, atol=1e-3)
 
 
 def test_a_start_without_a_value_is_given_back():
@@ -96,24 +126,6 @@ def test_kernels_that_may_be_indefinite_are_searched_as_scikit_learn_does():
 def test_what_is_known_to_be_definite(kernel):
     assert not covariance_of(kernel, np.zeros((3, 2))).is_definite
     assert covariance_of(skl.RBF() ** 2 + skl.WhiteKernel(), np.zeros((3, 2))).is_definite
-
-
-def test_without_a_second_try_no_wall_is_built():
-    seen = []
-
-    def function(theta):
-        seen.append(theta[0])
-        if theta[0] > 2.0:
-            return np.inf, np.zeros(2)
-        value, gradient = _bowl(theta)
-        return 1e3 * value, 1e3 * gradient
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        theta, _ = lbfgs(function, np.array([-8.0, 0.0]), BOX, again=False)
-        expected = minimize(function, [-8.0, 0.0], method="L-BFGS-B", jac=True, bounds=BOX).x
-    np.testing.assert_array_equal(theta, expected)
-    assert max(seen) > 2.0
 
 
 def test_each_parameter_at_a_bound_is_named_once():

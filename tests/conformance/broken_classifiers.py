@@ -5,18 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_info
 
 from mercer import GPClassifier
-from mercer.estimators.probabilities import (
+from mercer.kernels import RBF
+from mercer.likelihoods.class_probabilities import (
     Probabilities,
     link_probabilities,
     softmax_probabilities,
 )
-from mercer.kernels import RBF
 from mercer.registry import storable
 
-from .broken_estimators import _FreePruning
+from . import defects
 
 
 class BrokenClassifier(GPClassifier):
@@ -26,12 +25,12 @@ class BrokenClassifier(GPClassifier):
 class Tilted(BrokenClassifier):
     """The first class has more than its share, by what subclasses say."""
 
-    def _tilt(self, X):
+    def _move(self, X):
         return 0.0
 
     def _probabilities(self, X):
         values, error = super()._probabilities(X)
-        share = self._tilt(X)
+        share = self._move(X)
         values = values * (1.0 - share)
         values[:, 0] += share
         return Probabilities(values, error)
@@ -89,13 +88,6 @@ class NoErrorEstimate(BrokenClassifier):
         return np.max(super().predict_proba_error(X))
 
 
-class RowsCount(Tilted):
-    """A prediction depends on the other rows."""
-
-    def _tilt(self, X):
-        return 1e-3 * len(X)
-
-
 class StdIsVariance(BrokenClassifier):
     """std is the variance."""
 
@@ -110,14 +102,6 @@ class OtherThanItsPosterior(BrokenClassifier):
     def predict_latent(self, X, return_std=False, return_cov=False):
         out = super().predict_latent(X, return_std, return_cov)
         return (out[0] + 0.1, *out[1:]) if isinstance(out, tuple) else out + 0.1
-
-
-class PrunesForFree(BrokenClassifier):
-    """The loss of pruning falls where it should grow."""
-
-    @property
-    def predictive_(self):
-        return _FreePruning(super().predictive_)
 
 
 class WrongDensity(BrokenClassifier):
@@ -155,12 +139,11 @@ class NarrowFunctions(BrokenClassifier):
         return mean + 0.7 * (draws - mean)
 
 
-class OtherEvidence(BrokenClassifier):
-    """The gradient of the evidence has the wrong sign."""
+class NeverWithoutSamples(BrokenClassifier):
+    """One sample is drawn where none are asked for."""
 
-    def log_marginal_likelihood(self, theta=None, eval_gradient=False):
-        out = super().log_marginal_likelihood(theta, eval_gradient)
-        return (out[0], -out[1]) if eval_gradient else out
+    def sample_y(self, X, n_samples=1, random_state=0, latent=False):
+        return super().sample_y(X, max(1, n_samples), random_state, latent)
 
 
 class LeavesNothingOut(BrokenClassifier):
@@ -183,22 +166,6 @@ class LinkOfTheMean(BrokenClassifier):
         return softmax_probabilities(mean, np.zeros((*mean.shape, mean.shape[1])))
 
 
-class ChangesItsParameters(BrokenClassifier):
-    """`fit` writes into the constructor's parameters."""
-
-    def fit(self, X, y, sample_weight=None):
-        self.kernel = 3.0 * RBF()
-        return super().fit(X, y, sample_weight)
-
-
-class CountsItsCalls(BrokenClassifier):
-    """`predict` changes the model."""
-
-    def predict(self, X):
-        self.n_calls_ = getattr(self, "n_calls_", 0) + 1
-        return super().predict(X)
-
-
 class KeepsTheArray(Tilted):
     """The training inputs are not copied."""
 
@@ -207,7 +174,7 @@ class KeepsTheArray(Tilted):
         self._given = X
         return self
 
-    def _tilt(self, X):
+    def _move(self, X):
         return 0.01 / (1.0 + float(np.sum(np.asarray(self._given) ** 2)))
 
 
@@ -238,13 +205,6 @@ class EvenBeforeFit(BrokenClassifier):
         return super().predict(X) if hasattr(self, "classes_") else np.zeros(len(X))
 
 
-class FillsNaN(BrokenClassifier):
-    """NaN is filled in without a word."""
-
-    def fit(self, X, y, sample_weight=None):
-        return super().fit(np.nan_to_num(np.asarray(X, dtype=float)), y, sample_weight)
-
-
 class OneClassIsEnough(BrokenClassifier):
     """A constant label is taken."""
 
@@ -271,66 +231,31 @@ class NeedsThreeColumns(BrokenClassifier):
         return np.repeat(labels[:1], len(labels)) if constant else labels
 
 
-class ForgetsNames(BrokenClassifier):
-    """Names of columns are dropped."""
-
-    def fit(self, X, y, sample_weight=None):
-        return super().fit(np.asarray(X), y, sample_weight)
-
-
-class WeightsIgnored(BrokenClassifier):
-    """Weights are taken and not used."""
-
-    def fit(self, X, y, sample_weight=None):
-        return super().fit(X, y)
-
-
 class FirstClassCounts(Tilted):
     """The first class by name is a special one."""
 
-    def _tilt(self, X):
+    def _move(self, X):
         return 1e-2
 
 
-class FixedUnits(BrokenClassifier):
-    """The default kernel has units of its own."""
-
-    def fit(self, X, y, sample_weight=None):
-        inner = GPClassifier(2.0 * RBF(), optimizer=None).fit(X, y, sample_weight)
-        vars(self).update({k: v for k, v in vars(inner).items() if k[-1] == "_" or k[0] == "_"})
-        return self
-
-
-class FirstRowCounts(Tilted):
-    """The first row is a special one."""
-
-    def fit(self, X, y, sample_weight=None):
-        super().fit(X, y, sample_weight)
-        self.first_ = abs(float(np.asarray(X)[0, 0]))
-        return self
-
-    def _tilt(self, X):
-        return 1e-2 * min(self.first_, 1.0)
-
-
-class SamplesAnew(BrokenClassifier):
-    """`random_state` is not heard."""
-
-    def sample_y(self, X, n_samples=1, random_state=0, latent=False):
-        return super().sample_y(X, n_samples, np.random.default_rng(), latent)
-
-
-class ThreadsCount(Tilted):
-    """The number of threads shows in the digits."""
-
-    def fit(self, X, y, sample_weight=None):
-        super().fit(X, y, sample_weight)
-        self.threads_ = max(library["num_threads"] for library in threadpool_info())
-        return self
-
-    def _tilt(self, X):
-        return 1e-3 * self.threads_
-
+CountsItsCalls = type("CountsItsCalls", (defects.CountsItsCalls, BrokenClassifier), {})
+WeightsIgnored = type("WeightsIgnored", (defects.WeightsIgnored, BrokenClassifier), {})
+SamplesAnew = type("SamplesAnew", (defects.SamplesAnew, BrokenClassifier), {})
+FillsNaN = type("FillsNaN", (defects.FillsNaN, BrokenClassifier), {})
+ForgetsNames = type("ForgetsNames", (defects.ForgetsNames, BrokenClassifier), {})
+ChangesItsParameters = type(
+    "ChangesItsParameters", (defects.ChangesItsParameters, BrokenClassifier), {}
+)
+OtherEvidence = type("OtherEvidence", (defects.OtherEvidence, BrokenClassifier), {})
+PrunesForFree = type("PrunesForFree", (defects.PrunesForFree, BrokenClassifier), {})
+FixedUnits = type(
+    "FixedUnits",
+    (defects.FixedUnits, BrokenClassifier),
+    {"plain": GPClassifier(2.0 * RBF(), optimizer=None)},
+)
+RowsCount = type("RowsCount", (defects.RowsCount, Tilted), {})
+FirstRowCounts = type("FirstRowCounts", (defects.FirstRowCounts, Tilted), {})
+ThreadsCount = type("ThreadsCount", (defects.ThreadsCount, Tilted), {})
 
 OWN = {"kernel": 2.0 * RBF(1.2), "optimizer": None}
 
@@ -356,6 +281,7 @@ CLASSIFIERS: dict[str, list[Any]] = {
     "rule_pickle_and_clone": [PickyAboutPickles(**OWN)],
     "rule_unfitted": [EvenBeforeFit(**OWN)],
     "rule_bad_data": [FillsNaN(**OWN)],
+    "rule_bad_arguments": [NeverWithoutSamples(**OWN)],
     "rule_bad_labels": [OneClassIsEnough(**OWN)],
     "rule_types_of_labels": [TextOnly(**OWN)],
     "rule_few_rows": [NeedsThreeColumns(**OWN)],

@@ -5,36 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_info
 
 from mercer import GPRegressor
 from mercer.kernels import RBF
 from mercer.likelihoods import Gaussian
 from mercer.registry import storable
 
+from . import defects
+
 
 class Broken(GPRegressor):
     """What the broken ones are made of: they keep the constructor, as scikit-learn wants."""
 
 
-@storable
-class CountsItsCalls(Broken):
-    """`predict` changes the model."""
-
-    def predict(self, X, **options):
-        self.n_calls_ = getattr(self, "n_calls_", 0) + 1
-        return super().predict(X, **options)
-
-
-@storable
-class WeightsIgnored(Broken):
-    """Weights are taken and not used."""
-
-    def fit(self, X, y, sample_weight=None):
-        return super().fit(X, y)
-
-
-@storable
 class StdIsVariance(Broken):
     """std is the variance."""
 
@@ -43,7 +26,6 @@ class StdIsVariance(Broken):
         return (out[0], out[1] ** 2) if return_std else out
 
 
-@storable
 class StdInOtherUnits(Broken):
     """The spread is that of targets of unit variance."""
 
@@ -58,7 +40,6 @@ class StdInOtherUnits(Broken):
         return (out[0], out[1] / self.unit_**2) if return_cov else out
 
 
-@storable
 class LatentHasNoise(Broken):
     """`latent=True` is not heard."""
 
@@ -66,7 +47,6 @@ class LatentHasNoise(Broken):
         return super().predict(X, return_std=return_std, return_cov=return_cov)
 
 
-@storable
 class OneSidedInterval(Broken):
     """The lower end is that of a one-sided interval."""
 
@@ -76,7 +56,6 @@ class OneSidedInterval(Broken):
         return low, super().predict_interval(X, coverage, latent)[1]
 
 
-@storable
 class NarrowInterval(Broken):
     """Intervals are for the function, not for an observation."""
 
@@ -84,15 +63,6 @@ class NarrowInterval(Broken):
         return super().predict_interval(X, coverage, latent=True)
 
 
-@storable
-class SamplesAnew(Broken):
-    """`random_state` is not heard."""
-
-    def sample_y(self, X, n_samples=1, random_state=0, latent=False):
-        return super().sample_y(X, n_samples, np.random.default_rng(), latent)
-
-
-@storable
 class SamplesWithoutNoise(Broken):
     """Draws of observations are draws of the function."""
 
@@ -110,22 +80,6 @@ class LosesItsFit(Broken):
         return state
 
 
-@storable
-class KeepsTheArray(Broken):
-    """The training targets are not copied."""
-
-    def fit(self, X, y, sample_weight=None):
-        super().fit(X, y, sample_weight)
-        self._given = y
-        return self
-
-    def predict(self, X, return_std=False, return_cov=False, latent=False):
-        out = super().predict(X, return_std=return_std, return_cov=return_cov, latent=latent)
-        shift = 1e-3 * np.mean(self._given)
-        return (out[0] + shift, out[1]) if return_std or return_cov else out + shift
-
-
-@storable
 class WrongGradient(Broken):
     """The derivative of std is that of the variance."""
 
@@ -134,7 +88,6 @@ class WrongGradient(Broken):
         return gradient._replace(std=2.0 * gradient.std)
 
 
-@storable
 class WrongDensity(Broken):
     """The density is of the latent function."""
 
@@ -142,24 +95,6 @@ class WrongDensity(Broken):
         return super().log_predictive_density(X, y) + 0.1
 
 
-@storable
-class FillsNaN(Broken):
-    """NaN is filled in without a word."""
-
-    def fit(self, X, y, sample_weight=None):
-        return super().fit(np.nan_to_num(np.asarray(X, dtype=float)), y, sample_weight)
-
-
-@storable
-class ChangesItsParameters(Broken):
-    """`fit` writes into the constructor's parameters."""
-
-    def fit(self, X, y, sample_weight=None):
-        self.kernel = 1.0 * RBF() if self.kernel is None else self.kernel
-        return super().fit(X, y, sample_weight)
-
-
-@storable
 class FlatOutputs(Broken):
     """One column of targets loses its axis."""
 
@@ -168,104 +103,51 @@ class FlatOutputs(Broken):
         return out if isinstance(out, tuple) or out.shape[-1:] != (1,) else out[:, 0]
 
 
-@storable
-class ForgetsNames(Broken):
-    """Names of columns are dropped."""
-
-    def fit(self, X, y, sample_weight=None):
-        return super().fit(np.asarray(X), y, sample_weight)
-
-
-@storable
-class OtherEvidence(Broken):
-    """The gradient of the evidence has the wrong sign."""
-
-    def log_marginal_likelihood(self, theta=None, eval_gradient=False):
-        out = super().log_marginal_likelihood(theta, eval_gradient)
-        return (out[0], -out[1]) if eval_gradient else out
-
-
-@storable
-class FixedUnits(Broken):
-    """The default kernel has units of its own."""
-
-    def fit(self, X, y, sample_weight=None):
-        inner = GPRegressor(1.0 * RBF(), Gaussian(0.1), optimizer=None).fit(X, y, sample_weight)
-        vars(self).update({k: v for k, v in vars(inner).items() if k[-1] == "_" or k[0] == "_"})
-        return self
-
-
 class Shifted(Broken):
     """Its means are moved by what subclasses say."""
 
-    def _shift(self, X):
+    def _move(self, X):
         return 0.0
 
     def predict(self, X, return_std=False, return_cov=False, latent=False):
         out = super().predict(X, return_std=return_std, return_cov=return_cov, latent=latent)
-        shift = self._shift(X)
+        shift = self._move(X)
         return (out[0] + shift, *out[1:]) if isinstance(out, tuple) else out + shift
 
 
-@storable
-class CentresItsRows(Shifted):
-    """A prediction depends on the other rows."""
+class KeepsTheArray(Shifted):
+    """The training targets are not copied."""
 
-    def _shift(self, X):
-        return 1e-3 * len(X)
+    def fit(self, X, y, sample_weight=None):
+        super().fit(X, y, sample_weight)
+        self._given = y
+        return self
+
+    def _move(self, X):
+        return 1e-3 * np.mean(self._given)
 
 
-@storable
 class OtherThanItsPosterior(Shifted):
     """`predict` and `posterior_` disagree."""
 
-    def _shift(self, X):
+    def _move(self, X):
         return 1e-3
 
 
-@storable
-class FirstRowCounts(Shifted):
-    """The first row is a special one."""
-
-    def fit(self, X, y, sample_weight=None):
-        super().fit(X, y, sample_weight)
-        self.first_ = float(np.ravel(np.asarray(y))[0])
-        return self
-
-    def _shift(self, X):
-        return 1e-3 * self.first_
-
-
-@storable
-class ThreadsCount(Shifted):
-    """The number of threads shows in the digits."""
-
-    def fit(self, X, y, sample_weight=None):
-        super().fit(X, y, sample_weight)
-        self.threads_ = max(library["num_threads"] for library in threadpool_info())
-        return self
-
-    def _shift(self, X):
-        return 1e-6 * self.threads_
-
-
-@storable
 class NotLinear(Shifted):
     """Means do not follow the targets."""
 
-    def _shift(self, X):
+    def _move(self, X):
         return 0.1
 
 
-@storable
 class OutputsMix(Shifted):
     """The second output sees the first."""
 
-    def _shift(self, X):
+    def _move(self, X):
         return 0.1 * float(self._multioutput)
 
 
-@storable
 class WrongLatentInterval(Broken):
     """Latent intervals have the noise in them."""
 
@@ -273,7 +155,6 @@ class WrongLatentInterval(Broken):
         return super().predict_interval(X, coverage)
 
 
-@storable
 class PickyAboutPickles(Broken):
     """A pickle forgets the noise."""
 
@@ -282,15 +163,13 @@ class PickyAboutPickles(Broken):
         return state | {"likelihood_": Gaussian(1.0)} if "likelihood_" in state else state
 
 
-@storable
 class NaNBeforeFit(Shifted):
     """Without a fit it predicts NaN."""
 
-    def _shift(self, X):
+    def _move(self, X):
         return 0.0 if hasattr(self, "posterior_") else np.nan
 
 
-@storable
 class TakesAnyCoverage(Broken):
     """Coverages are not checked."""
 
@@ -299,28 +178,22 @@ class TakesAnyCoverage(Broken):
         return super().predict_interval(X, coverage, latent)
 
 
-class _FreePruning:
-    """A posterior whose pruning costs less, the fewer points are kept."""
-
-    def __init__(self, inner):
-        self.inner = inner
-
-    def __getattr__(self, name):
-        return getattr(self.inner, name)
-
-    def prune(self, n, noise=None):
-        small, loss = self.inner.prune(n, noise)
-        return small, loss and 1.0 / loss
-
-
-class PrunesForFree(Broken):
-    """The loss of pruning falls where it should grow."""
-
-    def fit(self, X, y, sample_weight=None):
-        super().fit(X, y, sample_weight)
-        self.posterior_ = _FreePruning(self.posterior_)
-        return self
-
+CountsItsCalls = type("CountsItsCalls", (defects.CountsItsCalls, Broken), {})
+WeightsIgnored = type("WeightsIgnored", (defects.WeightsIgnored, Broken), {})
+SamplesAnew = type("SamplesAnew", (defects.SamplesAnew, Broken), {})
+FillsNaN = type("FillsNaN", (defects.FillsNaN, Broken), {})
+ForgetsNames = type("ForgetsNames", (defects.ForgetsNames, Broken), {})
+ChangesItsParameters = type("ChangesItsParameters", (defects.ChangesItsParameters, Broken), {})
+OtherEvidence = type("OtherEvidence", (defects.OtherEvidence, Broken), {})
+PrunesForFree = type("PrunesForFree", (defects.PrunesForFree, Broken), {})
+FixedUnits = type(
+    "FixedUnits",
+    (defects.FixedUnits, Broken),
+    {"plain": GPRegressor(1.0 * RBF(), Gaussian(0.1), optimizer=None)},
+)
+CentresItsRows = type("CentresItsRows", (defects.RowsCount, Shifted), {})
+FirstRowCounts = type("FirstRowCounts", (defects.FirstRowCounts, Shifted), {})
+ThreadsCount = type("ThreadsCount", (defects.ThreadsCount, Shifted), {"unit": 1e-6})
 
 ESTIMATORS: dict[str, list[Any]] = {
     "rule_predict_is_pure": [CountsItsCalls()],

@@ -19,6 +19,8 @@ from mercer.likelihoods import (
 )
 from mercer.registry import storable
 
+from .noise import CountsExample
+
 
 @storable
 class NotNormalised(Gaussian):
@@ -299,6 +301,52 @@ class ClaimsOnePeak(MixtureNoise):
 
 
 @storable
+class ClaimsToAddNoise(CountsExample):
+    """Counts are not the latent value and noise."""
+
+    adds_noise = True
+
+
+@storable
+class NoiseGrows(Gaussian):
+    """The noise is wider by a thousandth where f is larger by 1, and is said to be the same."""
+
+    def log_density(self, y, f):
+        wider = np.exp(1e-3 * np.asarray(f))
+        return super().log_density(y / wider, f / wider) - np.log(wider)
+
+
+@storable
+class ClaimsSymmetry(MixtureNoise):
+    """There is more noise above than below."""
+
+    is_symmetric = True
+
+
+@storable
+class PrefersExact(Gaussian):
+    """The engine is not one that is chosen from."""
+
+    preferred_inference = "exact"
+
+
+@storable
+class ClaimsEveryRowConcave(StudentT):
+    """Heavy tails are not concave, whatever the observation."""
+
+    def log_concave_at(self, y):
+        return np.full(np.shape(y), True)
+
+
+@storable
+class OneAnswerForAll(Gaussian):
+    """Rows are not answered one by one."""
+
+    def log_concave_at(self, y):
+        return True
+
+
+@storable
 class SaysYes(Logistic):
     """A flag is a word."""
 
@@ -357,6 +405,12 @@ LIKELIHOODS: dict[str, list[Any]] = {
     "rule_flags": [
         ClaimsToBeConcave(3.0, 0.5),
         ClaimsOnePeak([0.5, 0.5], [-1.0, 1.0], [0.3, 0.3]),
+        ClaimsToAddNoise(),
+        NoiseGrows(0.3),
+        ClaimsSymmetry([0.8, 0.2], [0.0, 0.3], [0.2, 1.5]),
+        PrefersExact(0.3),
+        ClaimsEveryRowConcave(3.0, 0.5),
+        OneAnswerForAll(0.3),
         SaysYes(),
         Custom(one_sided, twice_differentiable=False),
     ],

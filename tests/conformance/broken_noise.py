@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from mercer.registry import storable
-
 from .broken_estimators import Broken
 from .noise import CountsExample, SkewedExample, TwoSidedExample
 
@@ -27,7 +25,6 @@ class Counts(Broken):
         return out if return_std or return_cov else out[0]
 
 
-@storable
 class CountsBelow(Counts):
     """Intervals end one count too low."""
 
@@ -36,7 +33,6 @@ class CountsBelow(Counts):
         return low, high - 1.0
 
 
-@storable
 class CountsOfTwoMeans(Counts):
     """`predict` without a spread is of the latent function."""
 
@@ -45,7 +41,6 @@ class CountsOfTwoMeans(Counts):
         return super().predict(X, return_std, return_cov, latent)
 
 
-@storable
 class CountsWithoutNoise(Counts):
     """Draws are the rates."""
 
@@ -54,21 +49,18 @@ class CountsWithoutNoise(Counts):
         return draws if latent else np.exp(draws)
 
 
-@storable
 class TwoSided(Counts):
     """Laplacian noise."""
 
     noise = TwoSidedExample(0.3)
 
 
-@storable
 class Skewed(Counts):
     """Skewed noise."""
 
     noise = SkewedExample(2.0)
 
 
-@storable
 class LatentElsewhere(Broken):
     """The function's mean is not that of observations, and there is no link."""
 
@@ -78,7 +70,6 @@ class LatentElsewhere(Broken):
         return (out[0] + shift, out[1]) if isinstance(out, tuple) else out + shift
 
 
-@storable
 class TwoSidedWithoutNoise(TwoSided):
     """Draws of observations are draws of the function."""
 
@@ -86,7 +77,6 @@ class TwoSidedWithoutNoise(TwoSided):
         return super().sample_y(X, n_samples, random_state, latent=True)
 
 
-@storable
 class TwoSidedGaussian(TwoSided):
     """Intervals are those of Gaussian noise of the same variance."""
 

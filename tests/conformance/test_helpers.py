@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 import pytest
 
@@ -12,6 +10,7 @@ from mercer.inference import exact
 from mercer.kernels import RBF, Callable
 from mercer.likelihoods import Gaussian
 from mercer.means import Constant
+from mercer.posterior import Stacked
 from mercer.testing import (
     BoundRule,
     ConformanceError,
@@ -31,6 +30,8 @@ from mercer.testing import (
     regressor_rules,
 )
 
+from . import defects
+from .broken_classifiers import Tilted
 from .broken_estimators import Shifted
 
 CHECKS = [
@@ -129,27 +130,47 @@ def test_what_cannot_be_fitted_breaks_rules_too():
         check_regressor(Unfit())
 
 
-# --- exemptions -------------------------------------------------------------------------------
+class Members(Stacked):
+    """A process that cannot be pruned."""
+
+    prune = property()
 
 
-class TakesRowsInTurn(Shifted):
-    """What comes first counts more, and it says so."""
+class Committee(GPRegressor):
+    """It has no `posterior_` and no evidence."""
 
-    _conformance_exemptions: ClassVar = {"rule_order_of_rows": "it takes rows in turn"}
+    log_marginal_likelihood = property()
+    predictive_ = property(lambda self: self.members_)
 
     def fit(self, X, y, sample_weight=None):
         super().fit(X, y, sample_weight)
-        self.first_ = float(np.ravel(np.asarray(y))[0])
+        self.members_ = Members([vars(self).pop("posterior_")])
         return self
 
-    def _shift(self, X):
-        return 1e-3 * self.first_
+    def _model(self, X):
+        return self.members_, self.likelihood_, X
 
 
-def test_an_estimator_may_be_exempt():
-    report = check_regressor(TakesRowsInTurn(optimizer=None), only=["rule_order_of_rows"])
+def test_what_has_only_a_predictive_is_held_to_the_rest():
+    report = check_regressor(Committee(), only=["rule_prune", "rule_evidence", "rule_predictive"])
+    assert report.held == ("rule_predictive",)
+
+
+# --- exemptions -------------------------------------------------------------------------------
+
+
+EXEMPT = {"_conformance_exemptions": {"rule_order_of_rows": "it takes rows in turn"}}
+
+
+@pytest.mark.parametrize(
+    ("check", "rules", "base"),
+    [(check_regressor, regressor_rules, Shifted), (check_classifier, classifier_rules, Tilted)],
+)
+def test_an_estimator_may_be_exempt(check, rules, base):
+    estimator = type("InTurn", (defects.FirstRowCounts, base), EXEMPT)(optimizer=None)
+    report = check(estimator, only=["rule_order_of_rows"])
     assert report.left_out == {"rule_order_of_rows": "it takes rows in turn"}
-    assert "rule_order_of_rows" not in [rule.name for rule in regressor_rules(TakesRowsInTurn())]
+    assert "rule_order_of_rows" not in [rule.name for rule in rules(estimator)]
 
 
 @pytest.mark.parametrize(

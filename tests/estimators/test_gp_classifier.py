@@ -14,9 +14,9 @@ from sklearn.preprocessing import StandardScaler
 
 from mercer import GPClassifier, load, save
 from mercer.errors import BoundWarning
-from mercer.estimators.probabilities import bounded
 from mercer.kernels import RBF, Callable
 from mercer.likelihoods import Logistic, Probit, Softmax
+from mercer.likelihoods.class_probabilities import bounded
 from mercer.params import Parameter
 from mercer.posterior import Posterior, Stacked
 
@@ -261,6 +261,17 @@ def test_the_training_inputs_are_kept_once(multi_class, tmp_path):
     save(model, tmp_path / "model")
     again = load(tmp_path / "model")
     assert again.X_train_ is again._posteriors()[0].basis.points
+
+
+def test_leave_one_out_of_a_mode_is_that_by_laplaces_method():
+    """Whatever engine the likelihood prefers: another does not start from the mode."""
+
+    class Own(Logistic):
+        preferred_inference = "ep"
+
+    wanted = fixed().fit(X, TWO).loo()
+    found = fixed(likelihood=Own(), inference="map").fit(X, TWO).loo()
+    np.testing.assert_allclose(found.proba, wanted.proba, atol=1e-6)
 
 
 def test_densities_of_labels():

@@ -10,7 +10,6 @@ from sklearn.utils import get_tags
 from mercer import GPRegressor, means
 from mercer.errors import MercerWarning, TooLargeError
 from mercer.estimators import memory
-from mercer.estimators.observed import observed_cov, observed_gradients
 from mercer.kernels import RBF
 from mercer.likelihoods import (
     Custom,
@@ -71,19 +70,6 @@ def test_derivatives_of_predictions_under_a_link(likelihood):
             np.testing.assert_allclose(found[:, j], expected, rtol=1e-5, atol=1e-5)
 
 
-def test_derivatives_of_moments_in_closed_form():
-    rng = np.random.default_rng(0)
-    mean, var = rng.normal(size=(4, 1)), rng.uniform(0.0, 0.5, (4, 1))
-    var[0] = 0.0
-    dmean, dvar = rng.normal(size=(2, 4, 3, 1))
-    in_mean, in_var = observed_gradients(Poisson(), mean, var, dmean, dvar)
-    r, e = np.exp(mean + 0.5 * var)[:, None], np.exp(var)[:, None]
-    np.testing.assert_allclose(in_mean, r * (dmean + 0.5 * dvar), rtol=1e-6, atol=1e-8)
-    # V = r + (e^v - 1) r^2
-    expected = (r + 2 * (e - 1) * r**2) * (dmean + 0.5 * dvar) + e * r**2 * dvar
-    np.testing.assert_allclose(in_var, expected, rtol=1e-6, atol=1e-7)
-
-
 def test_derivatives_under_noise_that_is_added():
     model = held(StudentT(5.0, 0.2), Y)
     gradient = model.predict_gradient(NEW)
@@ -122,15 +108,6 @@ def test_joint_covariances_under_a_link(likelihood):
     expected = np.outer(rate, rate) * np.expm1(latent) + np.diag(rate)
     np.testing.assert_allclose(cov, expected, rtol=1e-7, atol=1e-9)
     np.testing.assert_allclose(np.sqrt(np.diag(cov)), std, rtol=1e-7)
-
-
-def test_joint_covariances_of_wide_and_of_certain_values():
-    v = np.array([[9.0, -4.0, 0.0], [-4.0, 4.0, 0.0], [0.0, 0.0, 0.0]])[..., None]
-    m = np.array([[0.5], [-1.0], [2.0]])
-    cov = observed_cov(Poisson(), m, v.copy())[..., 0]
-    rate = np.exp(m[:, 0] + 0.5 * np.diag(v[..., 0]))
-    expected = np.outer(rate, rate) * np.expm1(v[..., 0]) + np.diag(rate)
-    np.testing.assert_allclose(cov, expected, rtol=1e-6, atol=1e-8)
 
 
 @pytest.mark.parametrize("df", [2.0, 1.5])
@@ -267,6 +244,23 @@ def test_both_ends_are_quantiles(name):
     for end, level in zip(model.predict_interval(NEW, 0.9), (0.05, 0.95), strict=True):
         wanted = model.likelihood_.quantile(mean, std**2, level)
         np.testing.assert_allclose(end, wanted, rtol=1e-7, atol=1e-7)
+
+
+class Lopsided(StudentT):
+    """Exponential noise: what it is derived from is symmetric, and it is not."""
+
+    def conditional_cdf(self, y, f):
+        return -np.expm1(-np.maximum(np.asarray(y) - np.asarray(f), 0.0) / self.scale)
+
+
+def test_an_interval_under_noise_derived_from_a_symmetric_one():
+    model = held(StudentT(4.0, 0.1), Y)
+    model.likelihood_ = Lopsided(4.0, 0.5)
+    low, high = model.predict_interval(NEW, 0.9)
+    mean, std = model.predict(NEW, return_std=True, latent=True)
+    wanted = Lopsided(4.0, 0.5).quantile(mean, std**2, [[0.05], [0.95]])
+    np.testing.assert_allclose([low, high], wanted)
+    assert np.all(high - mean > 2.0 * (mean - low))
 
 
 def test_the_normal_interval_of_nearly_all():

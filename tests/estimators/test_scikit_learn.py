@@ -8,11 +8,13 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.base import BaseEstimator
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from mercer import GPRegressor
+from mercer.estimators.process import FittedProcess
 from mercer.kernels import RBF, Matern
 
 from .data import make, quiet_fit
@@ -59,3 +61,10 @@ def test_inputs_are_copied_not_aliased():
     at = X[:3].copy()
     X[:], y[:] = 0.0, 0.0
     np.testing.assert_array_equal(model.predict(at), before)
+
+
+def test_tags_of_an_estimator_without_a_kernel_among_its_parameters():
+    class Own(FittedProcess, BaseEstimator):
+        pass
+
+    assert not Own().__sklearn_tags__().input_tags.pairwise

@@ -11,7 +11,7 @@ from sklearn.datasets import make_blobs, make_moons
 from sklearn.model_selection import GridSearchCV
 
 from mercer import GPClassifier, TransductiveGPClassifier, load, save
-from mercer.errors import ConvergenceWarning, JitterWarning
+from mercer.errors import ConvergenceWarning, JitterWarning, MercerWarning
 from mercer.estimators import transductive_fit
 from mercer.estimators.transductive_rows import unmarked
 from mercer.inference import transductive
@@ -102,7 +102,8 @@ def test_with_all_labels_it_is_the_plain_classifier(method, options):
     if not options:
         options = {"kernel": KERNEL, "optimizer": None}
     for X, _, true in (moons(40), blobs(30)):
-        model = TransductiveGPClassifier(method=method, **options).fit(X, true)
+        with pytest.warns(MercerWarning, match=r"no row is marked .* by unlabeled=-1"):
+            model = TransductiveGPClassifier(method=method, **options).fit(X, true)
         plain = GPClassifier(**options).fit(X, true)
         np.testing.assert_array_equal(model.transduction_, true)
         np.testing.assert_array_equal(model.theta_, plain.theta_)
@@ -173,7 +174,25 @@ def test_marks_are_told_from_labels():
     assert unmarked(np.array([pd.NA, "a", None], dtype=object), np.nan).tolist() == [0, 1, 0]
 
 
+def test_missing_values_among_text():
+    """A list of text and NaN is no array of text, in which NaN would be a class."""
+    wanted = fixed().fit(X, Y).transduction_
+    for mark in (None, np.nan):
+        model = fixed(unlabeled=mark).fit(X, [np.nan if c < 0 else "ab"[c] for c in Y])
+        np.testing.assert_array_equal(model.transduction_, np.array(["a", "b"])[wanted])
+
+
 # --- what is refused ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [list, np.array, pd.Series])
+@pytest.mark.parametrize("names", [[0, 1, -1], ["a", "b", -1]], ids=["numbers", "text"])
+@pytest.mark.parametrize("missing", [None, np.nan])
+def test_missing_labels_that_are_not_the_mark(kind, names, missing):
+    y = np.array(names, dtype=object)[Y].tolist()
+    y[3] = y[7] = missing
+    with pytest.raises(ValueError, match=r"in rows 3, 7 .*unlabeled=-1.*set unlabeled=None"):
+        fixed().fit(X, kind(y) if kind is not np.array else np.array(y, dtype=object))
 
 
 def test_one_class_left():
@@ -182,7 +201,8 @@ def test_one_class_left():
     text = r"one class only, 1: 40 rows are without a label, marked as unlabeled=-1.*If -1 is the "
     with pytest.raises(ValueError, match=text + r".*unlabeled=None"):
         fixed().fit(X, y)
-    model = fixed(unlabeled=None).fit(X, y)
+    with pytest.warns(MercerWarning, match="no row is marked .* by unlabeled=None"):
+        model = fixed(unlabeled=None).fit(X, y)
     np.testing.assert_array_equal(model.classes_, [-1, 1])
     with pytest.raises(ValueError, match="no row with a label: 80 rows are without"):
         fixed().fit(X, np.full(80, -1))
@@ -228,6 +248,11 @@ def test_weights(method):
     assert heavy.description_length_ == pytest.approx(twice.description_length_, abs=1e-5)
     np.testing.assert_array_equal(heavy.transduction_[rows], twice.transduction_)
     np.testing.assert_allclose(heavy.predict_proba(X), twice.predict_proba(X), atol=1e-5)
+
+
+def test_marked_rows_of_weight_0_are_none():
+    with pytest.warns(MercerWarning, match="no row is marked as without a label"):
+        fixed().fit(X, Y, sample_weight=np.where(Y < 0, 0.0, 1.0))
 
 
 @pytest.mark.parametrize("kernel", [KERNEL, "precomputed"], ids=["rbf", "precomputed"])
@@ -277,7 +302,7 @@ def test_repeated_rows_and_long_length_scales():
 def test_searches_that_stopped_and_jitter_are_told():
     problem = transductive.TransductiveProblem(KERNEL, X, Y, Logistic(), np.zeros((80, 1)))
     solution = transductive.solve(problem)
-    with pytest.warns(JitterWarning, match="0.001 was added to the diagonal"):
+    with pytest.warns(JitterWarning, match="0.001 was added to the diagonal.* rows may repeat, or"):
         transductive_fit._warn(solution._replace(jitter=1e-3))
     with pytest.warns(ConvergenceWarning, match="stopped before it had settled"):
         transductive_fit._warn(solution._replace(status="stopped"))

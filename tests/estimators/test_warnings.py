@@ -23,7 +23,7 @@ from mercer.errors import (
     UndeterminedWarning,
 )
 from mercer.kernels import RBF, Linear, Periodic
-from mercer.likelihoods import Gaussian
+from mercer.likelihoods import Gaussian, Laplace
 from mercer.params import Parameter
 
 from .data import X, Y
@@ -97,5 +97,57 @@ def test_bounds_are_named_by_the_columns_of_frames(kernel, said):
 
 
 def test_without_names_bounds_are_named_by_parameters():
-    with pytest.warns(BoundWarning, match=r"kernel\.length_scale\[2\] at its upper bound: that"):
-        GPRegressor(RBF(SHORT)).fit(X, 5.0 * X.sum(axis=1))
+    with pytest.warns(BoundWarning, match=r"kernel\.RBF\.length_scale\[2\] at its upper bound"):
+        GPRegressor(1.0 * RBF(SHORT)).fit(X, 5.0 * X.sum(axis=1))
+
+
+RNG = np.random.default_rng(3)
+PLACES = RNG.uniform(-2, 2, (60, 2))
+WAVE = np.sin(2 * PLACES[:, 0]) + PLACES[:, 1]
+NOISE = RNG.standard_normal(60)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "remedy", "options"),
+    [
+        (RBF(), r"write 1\.0 \* RBF\(length_scale=1\), or give normalize_y=True", {}),
+        (RBF() + 0.5 * Linear(), r"^RBF\(length_scale=1\) has no .* 1\.0 \* RBF\(", {}),
+        ((RBF() + Linear()).on([0, 1]) * RBF(3.0), r"write 1\.0 \* \(", {}),
+        (RBF(), r"leave-one-out density.*1\.0 \* RBF", {"objective": "loo"}),
+        (RBF(), r"1\.0 \* RBF.*, or divide y", {"likelihood": Laplace()}),
+    ],
+    ids=["alone", "in a sum", "product", "loo", "heavy tails"],
+)
+def test_functions_of_a_fixed_size_that_are_lost(kernel, remedy, options):
+    """In thousands, what is not scaled is nothing beside the targets."""
+    y = 1e3 * (WAVE + 0.1 * NOISE)
+    with pytest.warns(ConvergenceWarning, match=remedy):
+        lost = GPRegressor(kernel, **options).fit(PLACES, y)
+    residual = y - lost.predict(PLACES)
+    assert np.var(residual) > 0.2 * np.var(y)
+
+
+def test_a_matrix_in_other_units_than_the_targets():
+    with pytest.warns(ConvergenceWarning, match=r"kernel matrix has no .* normalize_y=True"):
+        GPRegressor("precomputed").fit(RBF()(PLACES), 1e3 * WAVE)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "y", "options"),
+    [
+        (RBF(), 1e3 * NOISE, {}),
+        (RBF() + Linear(), 1e3 * NOISE, {}),
+        (1.0 * RBF(), 1e3 * NOISE, {}),
+        (1.0 * RBF(), 1e3 * WAVE, {}),
+        (Parameter(1.0, fixed=True) * RBF(), 1e3 * (WAVE + 0.1 * NOISE), {}),
+        (RBF(), 1e3 * (WAVE + 0.1 * NOISE), {"normalize_y": True}),
+        (RBF(), 1e3 * (WAVE + 0.1 * NOISE), {"optimizer": None}),
+        (RBF(), WAVE + 2.0 * NOISE, {}),
+    ],
+    ids=["noise", "sum", "scaled noise", "scaled", "fixed", "normalised", "held", "size of 1"],
+)
+def test_no_alarm_where_there_is_nothing_to_gain(kernel, y, options):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        GPRegressor(kernel, **options).fit(PLACES, y)
+    assert not [w for w in caught if "no variance that could be learned" in str(w.message)]

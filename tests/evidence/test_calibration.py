@@ -9,8 +9,8 @@ import pytest
 
 from mercer import means
 from mercer.errors import CalibrationWarning
-from mercer.evidence import Data, Objective, warn_if_miscalibrated
-from mercer.evidence.calibration import mismatch, residual_squares
+from mercer.evidence import Data, Objective
+from mercer.evidence.calibration import mismatch, residual_squares, warn_if_miscalibrated
 from mercer.inference import leave_one_out
 from mercer.inference.exact import solve
 from mercer.kernels import RBF

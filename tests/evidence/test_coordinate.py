@@ -166,6 +166,16 @@ def test_values_never_fall_and_are_reported(kind):
     assert np.all((np.array(optimum.thetas) >= low) & (np.array(optimum.thetas) <= high))
 
 
+def test_a_turn_of_the_alternation_always_ends_at_a_point():
+    """Higher than where it began, or the same; where K turns singular too."""
+    for objective in (make(), make(kernel=1.0 * Matern(1.0, nu=1.5))):
+        ascent = _Ascent(objective, None)
+        at = ascent.point(objective.theta)
+        for _ in range(3):
+            at, before = ascent.alternate(at), at
+            assert at.value >= before.value
+
+
 def test_labels():
     X, y = rows(30)
     data = LatentData(X, np.where(y > 0, 1.0, -1.0))
@@ -207,9 +217,11 @@ def test_interruption_keeps_the_best():
             raise KeyboardInterrupt
 
     objective = make(kernel=1.0 * Matern(1.0, nu=1.5))
-    with pytest.warns(ConvergenceWarning, match="interrupted after 3 turns"):
+    # the first of three values is that of the start
+    with pytest.warns(ConvergenceWarning, match="interrupted after 2 turns"):
         optimum = ascend(objective, report=stop)
     assert optimum.status == "interrupted" and len(optimum.values) == 3
+    assert optimum.n_iterations == 2
     assert optimum.value == optimum.values[-1]
 
 

@@ -105,6 +105,26 @@ def test_the_engine_that_is_taken_by_itself():
         best_engine(Likelihood())
 
 
+class Rates(Poisson):
+    """Counts that prefer another engine."""
+
+    preferred_inference = "ep"
+
+
+class Shaped(Laplace):
+    """What it prefers does not take it."""
+
+    preferred_inference = "laplace"
+
+
+def test_the_engine_that_a_likelihood_prefers():
+    assert best_engine(Rates()) == "ep" and best_engine(Shaped(1.0)) == "ep"
+    for name in ("EP", "map"):  # which has no evidence to search by
+        likelihood = type("Counts", (Poisson,), {"preferred_inference": name})()
+        with pytest.raises(ValueError, match=f"of Counts must be .* 'vi', got '{name}'"):
+            best_engine(likelihood)
+
+
 @pytest.mark.parametrize(
     ("inference", "state"),
     [

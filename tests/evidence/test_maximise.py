@@ -9,6 +9,7 @@ from mercer import means
 from mercer.errors import BoundWarning, ConvergenceWarning, NotPositiveDefiniteError
 from mercer.evidence import Data, Objective, hessian, maximise, standard_errors
 from mercer.evidence.diagnostics import warn_at_bounds
+from mercer.evidence.directions import Directions
 from mercer.evidence.optimum import Lines
 from mercer.kernels import RBF
 from mercer.likelihoods import Gaussian
@@ -22,7 +23,7 @@ class Quadratic:
         self.centre, self.M = np.asarray(centre), np.asarray(M)
         self.theta = np.zeros(len(centre))
         self.bounds = np.tile([-10.0, 10.0], (len(centre), 1))
-        self.directions = np.eye(len(centre))
+        self.directions = Directions(len(centre))
         self.parameter_names = [f"length_scale[{i}]" for i in range(len(centre))]
         self.calls = 0
         self.jitter, self.failed = 0.0, False

@@ -257,6 +257,19 @@ def test_deviations_of_any_size():
     np.testing.assert_array_equal(deviation(np.full((3, 1), 1e300)), 0.0)
 
 
+@pytest.mark.parametrize("mean", [means.Constant(), means.Linear()], ids=["constant", "linear"])
+def test_the_evidence_of_a_mean_that_is_not_known_yet(mean):
+    """Its coefficients are estimated, as in a search, and not taken for 0."""
+    objective = Objective(1.3 * RBF(0.8), Gaussian(0.2), mean, data(2))
+    value, gradient = objective.evaluate(objective.theta)
+    assert objective.log_evidence(objective.theta)[0] == pytest.approx(value)
+    both = objective.log_evidence(objective.theta, gradient=True)
+    assert both[0] == pytest.approx(value)
+    np.testing.assert_allclose(both[1], gradient)
+    with pytest.raises(ValueError, match="theta"):
+        objective.log_evidence([*objective.theta, 1.0])
+
+
 def test_warnings_of_a_search_that_stopped():
     objective = Objective(RBF([1.0, 1.0]), Gaussian(0.1), means.Zero(), data())
     optimum = maximise(objective, max_iter=1)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from mercer.evidence.parts import parts, relevances
+from mercer.evidence.shares import variance_over, variances_over
 from mercer.kernels import RBF, Linear, Matern, Periodic
 
 KERNEL = (2.0 * RBF([1.0, 4.0]).on([2, 0]) + Matern(0.5) * Periodic().on(1)).on([3, 1, 2]) + Linear(
@@ -36,3 +38,14 @@ def test_relevances_are_of_length_scales_in_the_units_of_columns():
     np.testing.assert_array_equal(matern.length_scales, [np.nan, 0.5, 0.5, 0.5])
     np.testing.assert_allclose(rbf.values, X.std(axis=0) / rbf.length_scales)
     assert relevances(Linear(), X) == []
+
+
+def test_a_row_of_weight_two_counts_twice():
+    rng = np.random.default_rng(0)
+    X, weights = rng.normal(size=(20, 2)), rng.integers(1, 4, 20)
+    kernel, twice = 2.0 * RBF([1.0, 4.0]) + Linear(), np.repeat(X, weights, axis=0)
+    (got,), (wanted,) = relevances(kernel, X, weights.astype(float)), relevances(kernel, twice)
+    np.testing.assert_allclose(got.values, wanted.values)
+    assert variance_over(kernel, X, weights) == pytest.approx(variance_over(kernel, twice))
+    assert variances_over(kernel, X, weights) == pytest.approx(variances_over(kernel, twice))
+    assert variance_over(kernel, X) != pytest.approx(variance_over(kernel, twice), rel=1e-3)

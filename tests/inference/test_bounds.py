@@ -250,3 +250,17 @@ def test_refused(function):
             function(replace(make(), likelihood=likelihood))
     with pytest.raises(ValueError, match="labels must be -1 or 1, got 0"):
         function(replace(make(), y=np.zeros(12)))
+
+
+@pytest.mark.parametrize("variance", [1e4, 1e8])
+def test_an_upper_bound_with_a_gap_has_not_converged(variance):
+    """Equal rows of both classes with weights of 1e6: rounding is all there is to go by."""
+    rng = np.random.default_rng(1)
+    X = np.repeat(rng.normal(size=(1, 2)), 20, axis=0)
+    y, weights = rng.choice([-1.0, 1.0], 20), rng.choice([0.0, 2.0, 1e6], 20)
+    p = LatentProblem(variance * RBF(1.0), X, y, Logistic(), np.zeros(20), weights)
+    got = bounds.upper_bound(p)
+    assert got.log_evidence <= 0
+    assert (got.status == "converged") == (got.gap <= 1e-6 * (1 - got.log_evidence))
+    if variance == 1e8:
+        assert got.log_evidence == 0 and not np.any(got.mu) and got.status == "stopped"

@@ -7,6 +7,7 @@ import pytest
 from scipy.linalg import block_diag
 from scipy.special import softmax as normalised
 
+from mercer import GPClassifier
 from mercer.inference import LatentProblem, laplace, softmax
 from mercer.inference._coupled_loo import leave_one_out
 from mercer.kernels import RBF
@@ -64,3 +65,13 @@ def test_it_is_near_to_refits():
         again, _ = softmax.posterior(problem(keep=keep), Zero())
         np.testing.assert_allclose(left.mean[i], again.mean(X[i : i + 1])[0], atol=0.1)
         np.testing.assert_allclose(left.covariance[i], again.cov(X[i : i + 1])[0, :, 0], atol=0.1)
+
+
+def test_rows_that_are_certain_are_left_out_too():
+    """At this amplitude some rows have curvatures below 1e-200, which no precision can hold."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2.0, 2.0, (20, 1))
+    y = X[:, 0] > -0.7
+    single = GPClassifier(2e7 * RBF(1.0), optimizer=None).fit(X, y).loo().proba
+    coupled = GPClassifier(1e7 * RBF(1.0), likelihood="softmax", optimizer=None).fit(X, y)
+    np.testing.assert_allclose(single, coupled.loo().proba, atol=1e-6)

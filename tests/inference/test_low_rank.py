@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from mercer import means
 from mercer.errors import NotPositiveDefiniteError
 from mercer.inference import exact, laplace, low_rank
-from mercer.inference._reduced import LowRankSites
+from mercer.inference._problem import LatentProblem
+from mercer.inference._reduced import LowRankSearch, LowRankSites
 from mercer.inference.low_rank import LowRankProblem
 from mercer.kernels import RBF
 from mercer.likelihoods import EpsilonInsensitive, Gaussian, Laplace
@@ -329,3 +330,62 @@ def test_a_problem_is_only_read(kind):
     first, second = low_rank.evidence(p), low_rank.evidence(p)
     assert first[0].log_evidence == second[0].log_evidence
     np.testing.assert_array_equal(first[1].cross, second[1].cross)
+
+
+@pytest.mark.parametrize(("noise", "weight"), [(1e-14, None), (1e-16, None), (1e-8, 1e6)])
+def test_noise_that_1_would_be_lost_beside(noise, weight):
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    weights = None if weight is None else np.full(30, weight)
+    p = LatentProblem(RBF(1.0), X, X[:, 0].copy(), Gaussian(noise), np.zeros(30), weights)
+    got = low_rank.solve(with_points(p, X))
+    assert got.status == "converged"
+    assert got.log_evidence == pytest.approx(laplace.solve(p).log_evidence, rel=1e-8)
+
+
+def test_few_points_and_hardly_any_noise():
+    """alpha is of the order of 1e13 here, and V'alpha of it made of rounding."""
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    y, noise = np.sin(X[:, 0]), 1e-14
+    p = LatentProblem(RBF(1.0), X, y, Gaussian(noise), np.zeros(200))
+    got = low_rank.solve(with_points(p, X[:20]))
+    U, s, _ = np.linalg.svd(got.basis.V, full_matrices=False)
+    z = U.T @ y
+    left = y - U @ z
+    value = np.sum(z**2 / (s**2 + noise) + np.log(s**2 + noise)) + left @ left / noise
+    value = -0.5 * (value + 180 * np.log(noise) + 200 * np.log(2 * np.pi))
+    assert got.log_evidence == pytest.approx(value, rel=1e-10)
+    assert got.status == "converged"
+    np.testing.assert_allclose(got.basis.V @ got.coefficients, got.latent, atol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1e2, 1e7, 1e14])
+def test_large_precisions_are_factorised_without_losing_the_1(scale):
+    """A column of V that is 0 to W has the pivot 1; by Cholesky's method it would be rounding."""
+    V = np.column_stack([np.ones(5), np.ones(5) + 1e-9 * np.arange(5)])
+    sites = LowRankSites(V, np.full(5, scale))
+    values = np.linalg.svd(np.vstack([np.eye(2), np.sqrt(scale) * V]))[1]
+    assert sites.log_determinant == pytest.approx(2 * np.sum(np.log(values)), rel=1e-6)
+    assert np.all(np.diagonal(sites.L) >= 1.0)
+
+
+def test_precisions_that_overflow_are_told_without_warnings(recwarn):
+    p = make("poisson", 30, weights=True)
+    search = LowRankSearch(p, np.ones((30, 1)))
+    g, W = search.slopes(np.array([1e4]))
+    assert not np.all(np.isfinite(g)) and not recwarn.list
+    with pytest.raises(ValueError, match="finite"):
+        search.fresh_sites(W)
+
+
+@pytest.mark.parametrize(
+    ("kind", "variance", "weight"), [("poisson", 1e8, 1.0), ("logistic", 1e8, 1e6)]
+)
+def test_vague_priors_and_large_weights(kind, variance, weight):
+    """The mode is found where alpha has too few digits to say it."""
+    p = replace(make(kind, 30, kernel=variance * RBF(1.0)), weights=np.full(30, weight))
+    got = low_rank.solve(with_points(p, p.X[:7]))
+    V, a = got.basis.V, got.coefficients
+    g, W = p.derivatives(got.latent)[0], -p.derivatives(got.latent)[1]
+    left = V.T @ g - a
+    gain = left @ np.linalg.solve(np.eye(7) + V.T @ (W[:, None] * V), left)
+    assert got.status == "converged" and gain <= 1e-8 * (1 + abs(got.log_evidence))

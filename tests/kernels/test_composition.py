@@ -192,6 +192,8 @@ def test_on_refuses_columns_that_are_none():
     for columns in ([0, 0], ["a", "a"], {"a": 1, "b": 1}):
         with pytest.raises(ValueError, match="columns must not repeat, got"):
             RBF([1.0, 2.0]).on(columns)
+    with pytest.raises(ValueError, match="columns must not repeat, got"):
+        On.from_state({"kernel": RBF(), "columns": [["a", 0], ["a", 1]]})
     with pytest.raises(ValueError, match="uses column 3, the inputs have 3"):
         RBF().on([0, 3])(X)
     with pytest.raises(ValueError, match="can only be taken of a matrix"):

@@ -144,6 +144,15 @@ def test_flags():
     np.testing.assert_allclose(first, slope, rtol=1e-13)
 
 
+@pytest.mark.parametrize("base", [Logistic(), Probit(0.5)], ids=repr)
+def test_a_mixture_is_log_concave_where_y_is_a_label_or_says_nothing(base):
+    y, f = np.array([0.0, 1e-6, 0.3, 0.5, 0.9, 1.0]), np.linspace(-30.0, 30.0, 601)
+    soft = SoftLabels(base, "mixture")
+    second = soft.derivatives(y[:, None], f)[1]
+    np.testing.assert_array_equal(soft.log_concave_at(y), np.all(second < 1e-12, axis=1))
+    assert np.all(SoftLabels(base).log_concave_at(y))
+
+
 def test_its_parameters_are_those_of_the_labels():
     soft = SoftLabels(Probit(Parameter(0.4)), "mixture")
     assert soft.parameter_names == ["Probit.noise_std"]

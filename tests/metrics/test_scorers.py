@@ -238,10 +238,10 @@ def test_every_row_has_its_own_distribution():
     )
     # of an exponential from the mean on: |y - m| - 3/2 + 2 exp(-(y - m))
     crps = predictions(model, rows, y).crps()
-    np.testing.assert_allclose(crps[far], 2.0 * np.exp(-1.0) - 0.5, rtol=1e-2)
+    np.testing.assert_allclose(crps[far], 2.0 * np.exp(-1.0) - 0.5, rtol=1e-5)
     mean, std = model.predict(rows, return_std=True)
     near = metrics.crps(y[~far], mean[~far], std[~far])
-    np.testing.assert_allclose(np.mean(crps[~far]), near, rtol=1e-2)
+    np.testing.assert_allclose(np.mean(crps[~far]), near, rtol=1e-5)
 
 
 def test_models_that_are_not_fitted_have_scores_of_their_prior():

@@ -280,6 +280,16 @@ def test_relevance_of_the_most_and_in_other_units(frame, ax):
     assert sorted(v[0] for v in bars(ax).values()) == pytest.approx(sorted(wanted)[-2:])
 
 
+def test_relevance_of_rows_with_weights(ax):
+    X, y = fresh(2)
+    weights = 1.0 + np.arange(len(X)) % 3
+    model = GPRegressor(RBF([0.5, 2.0]), optimizer=None).fit(X, y, sample_weight=weights)
+    plot_relevance(model, ax=ax)
+    wanted = np.sqrt(np.diag(np.cov(X.T, aweights=weights, ddof=0))) / [0.5, 2.0]
+    found = bars(ax)
+    assert [found["x0"], found["x1"]] == pytest.approx(wanted[:, None])
+
+
 def test_relevance_of_parts(ax):
     X, y = fresh(3)
     kernel = RBF(0.5).on(1).on([0, 2]) + 2.0 * Matern([1.0, 4.0]).on([0, 2]) * Periodic(1.0).on(1)

@@ -351,3 +351,11 @@ def test_inputs_are_only_read(choose):
     first, second = choose(RBF(), X, 9), choose(RBF(), X, 9)
     for a, b in zip(first, second, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("variance", [1e-165, 1e160])
+def test_variances_whose_squares_are_no_numbers(variance, recwarn):
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    wanted = pivoted_cholesky(RBF(), X, 5).indices
+    np.testing.assert_array_equal(pivoted_cholesky(variance * RBF(), X, 5).indices, wanted)
+    assert not recwarn.list

@@ -61,9 +61,9 @@ def summarise(
         summary["log_evidence"] = float(estimator.log_marginal_likelihood_value_)
     if hasattr(estimator, "kernel_"):
         summary["fitted_kernel"] = repr(estimator.kernel_)
-        terms = _terms_that_count(estimator.kernel_, X, width**2)
+        terms = _terms_that_count(estimator.kernel_, X, width**2, weights)
         summary["explains_nothing"] = not terms
-        summary["relevances"] = _relevances(terms, columns, X)
+        summary["relevances"] = _relevances(terms, columns, X, weights)
     noise = getattr(getattr(estimator, "likelihood_", None), "new_variance", None)
     if noise is not None:
         summary["noise_std"] = float(np.sqrt(noise))
@@ -83,21 +83,26 @@ def _leave_one_out(estimator: Any) -> dict[str, float]:
     }
 
 
-def _terms_that_count(kernel: Kernel, X: Floats, variance: float) -> list[Kernel]:
+def _terms_that_count(
+    kernel: Kernel, X: Floats, variance: float, weights: Floats | None = None
+) -> list[Kernel]:
     """Return the terms of a sum that have a share of the target's variance."""
     terms = kernel.kernels if isinstance(kernel, Sum) else [kernel]
-    return [term for term in terms if variance_over(term, X) > NEGLIGIBLE * variance]
+    return [term for term in terms if variance_over(term, X, weights) > NEGLIGIBLE * variance]
 
 
 def _relevances(
-    kernels: Sequence[Kernel], columns: Sequence[TableColumn], X: Floats
+    kernels: Sequence[Kernel],
+    columns: Sequence[TableColumn],
+    X: Floats,
+    weights: Floats | None = None,
 ) -> list[list[Any]]:
     """Return [name, length scale or None, relevance] of each column, the most relevant first.
 
     Of several terms of the kernel that which looks at a column most closely counts; the relevance
     of a category takes all its columns together. Empty if no term has length scales.
     """
-    terms = [found for kernel in kernels for found in relevances(kernel, X)]
+    terms = [found for kernel in kernels for found in relevances(kernel, X, weights)]
     if not terms:
         return []
     every = np.nan_to_num([term.values for term in terms])

@@ -11,22 +11,19 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessClassifier as Original
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.compat.covariance import Covariance, covariance_of
-from mercer.compat.options import default_kernel
-from mercer.compat.search import Searches, warn_at_bounds
+from mercer.compat.fitting import Fits
+from mercer.compat.options import kernel_or_default
 from mercer.compat.storage import Stored
 from mercer.errors import NotPositiveDefiniteError, warn
-from mercer.estimators.memory import require_memory
-from mercer.estimators.probabilities import link_probabilities
 from mercer.inference import LatentProblem, laplace
-from mercer.kernels import Kernel
 from mercer.likelihoods import Logistic
+from mercer.likelihoods.class_probabilities import link_probabilities
 from mercer.posterior import Basis, InverseTriangular, Posterior
 from mercer.registry import storable
 
@@ -39,7 +36,7 @@ _LEAST_ROOT = 1e-100
 
 
 @storable
-class BinaryLaplace(Stored, Searches, BaseEstimator):  # type: ignore[misc]
+class BinaryLaplace(Stored, Fits, BaseEstimator):  # type: ignore[misc]
     """Gaussian process classification into two classes, the logistic function as its link.
 
     Its parameters are those of :class:`mercer.compat.GaussianProcessClassifier`, which checks them
@@ -86,23 +83,22 @@ class BinaryLaplace(Stored, Searches, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: ArrayLike) -> Self:
         """Fit the latent function and, unless `optimizer` is None, its hyperparameters."""
-        rng = check_random_state(self.random_state)
-        self.kernel_ = default_kernel(Original) if self.kernel is None else clone(self.kernel)
-        self.classes_, self.y_train_ = np.unique(np.asarray(y), return_inverse=True)
-        if len(self.classes_) != 2:
+        kernel = kernel_or_default(self.kernel, Original)
+        classes, codes = np.unique(np.asarray(y), return_inverse=True)
+        if len(classes) != 2:
             raise ValueError(
-                f"{type(self).__name__} requires 2 classes; got {len(self.classes_)}: "
-                f"{self.classes_}"
+                f"{type(self).__name__} requires 2 classes; got {len(classes)}: {classes}"
             )
-        translated = covariance_of(self.kernel_, X).translation is not None
-        matrices = 3.0 if translated else 5.0 + self.kernel_.n_dims
-        require_memory(len(self.y_train_), matrices, "a fit by Laplace's method", classes=True)
-        self.X_train_ = np.copy(X) if self.copy_X_train else X
-        if self.optimizer is not None and self.kernel_.n_dims > 0:
-            self.kernel_.theta = self._search(_Path(self), rng)
-            warn_at_bounds(self.kernel_)
+        self._fit_kernel(
+            kernel, X, codes, matrices=3.0, what="a fit by Laplace's method", classes=True
+        )
+        self.classes_ = classes
         self._settle()
         return self
+
+    def _forget(self) -> None:
+        if hasattr(self, "pi_"):  # a search begins at even odds
+            del self.pi_
 
     def _drawn_start(self, rng: np.random.RandomState, bounds: Floats) -> Floats:
         # scikit-learn's regressor draws theta, its classifier takes the exponential of that: so
@@ -112,7 +108,7 @@ class BinaryLaplace(Stored, Searches, BaseEstimator):  # type: ignore[misc]
 
     def _settle(self) -> None:
         """Set what predictions need, at the fitted hyperparameters."""
-        solution = self._solution(covariance_of(self.kernel_, self.X_train_))
+        solution, _ = self._solved(covariance_of(self.kernel_, self.X_train_))
         if solution.status != "converged":
             warn(
                 f"Newton's method did not settle at the mode for the kernel {self.kernel_}: is it "
@@ -125,53 +121,46 @@ class BinaryLaplace(Stored, Searches, BaseEstimator):  # type: ignore[misc]
         scaled, _ = solution.sites.factors()
         self.L_ = np.asfortranarray(np.tril(self.W_sr_[:, None] * scaled.L))
 
-    def _solution(self, covariance: Covariance, start: Floats | None = None) -> laplace.Solution:
-        try:
-            return laplace.solve(self._problem(covariance.kernel, covariance.noise), start)
-        except NotPositiveDefiniteError as error:
-            raise _no_covariance(covariance, error) from error
+    def _objective(self, theta: Floats, eval_gradient: bool = True) -> Any:
+        solution, gradient = self._solved(self._covariance(theta, False), eval_gradient)
+        self.pi_ = np.asarray(expit(solution.latent))  # the next evaluation starts from here
+        value = -np.float64(solution.log_evidence)
+        return (value, -gradient) if eval_gradient else value
 
-    def _evidence(
-        self, covariance: Covariance, start: Floats | None = None
+    def _evidence(self, theta: Floats, eval_gradient: bool, clone_kernel: bool) -> Any:
+        solution, gradient = self._solved(self._covariance(theta, clone_kernel), eval_gradient)
+        value = np.float64(solution.log_evidence)
+        return (value, gradient) if eval_gradient else value
+
+    def _solved(
+        self, covariance: Covariance, eval_gradient: bool = False
     ) -> tuple[laplace.Solution, Floats]:
-        """Return the mode, with its evidence, and the gradient of that over theta."""
-        kernel, pull = covariance.differentiable(self.X_train_)
-        try:
-            solution, adjoints = laplace.evidence(self._problem(kernel, covariance.noise), start)
-        except NotPositiveDefiniteError as error:
-            raise _no_covariance(covariance, error) from error
-        noise = adjoints.factor * float(np.trace(adjoints.K))
-        return solution, pull(adjoints.K, adjoints.factor, noise)
-
-    def _problem(self, kernel: Kernel, noise: float) -> LatentProblem:
-        n = len(self.y_train_)
+        """Return the mode and, if asked, the gradient over theta of its log evidence."""
+        kernel, pull = covariance.kernel, None
+        if eval_gradient:
+            kernel, pull = covariance.differentiable(self.X_train_)
         labels = np.where(self.y_train_ == 1, 1.0, -1.0)
         # white noise is part of the latent function: it stands on the diagonal of K
-        return LatentProblem(kernel, self.X_train_, labels, Logistic(), np.zeros(n), jitter=noise)
-
-    def log_marginal_likelihood(
-        self,
-        theta: ArrayLike | None = None,
-        eval_gradient: bool = False,
-        clone_kernel: bool = True,
-    ) -> Any:
-        """Return the log evidence at theta by Laplace's method, and its gradient if asked."""
-        if theta is None:
-            if eval_gradient:
-                raise ValueError("Gradient can only be evaluated for theta!=None")
-            return self.log_marginal_likelihood_value_
-        theta = np.asarray(theta, dtype=float)
-        if clone_kernel:
-            kernel = self.kernel_.clone_with_theta(theta)
-        else:
-            kernel = self.kernel_
-            kernel.theta = theta
-        covariance = covariance_of(kernel, self.X_train_)
+        problem = LatentProblem(
+            kernel,
+            self.X_train_,
+            labels,
+            Logistic(),
+            np.zeros(len(labels)),
+            jitter=covariance.noise,
+        )
         start = self.y_train_ - self.pi_ if hasattr(self, "pi_") else None
-        if eval_gradient:
-            solution, gradient = self._evidence(covariance, start)
-            return np.float64(solution.log_evidence), gradient
-        return np.float64(self._solution(covariance, start).log_evidence)
+        try:
+            if pull is None:
+                return laplace.solve(problem, start), np.empty(0)
+            solution, adjoints = laplace.evidence(problem, start)
+        except NotPositiveDefiniteError as error:
+            raise np.linalg.LinAlgError(
+                f"The kernel, {covariance.given}, is not returning a positive definite matrix. "
+                f"({error})"
+            ) from error
+        noise = adjoints.factor * float(np.trace(adjoints.K))
+        return solution, pull(adjoints.K, adjoints.factor, noise)
 
     # --- predicting ---------------------------------------------------------------------------
 
@@ -206,29 +195,3 @@ class BinaryLaplace(Stored, Searches, BaseEstimator):  # type: ignore[misc]
         """Return the probability of either class, (n, 2): the average over the latent function."""
         mean, var = self.latent_mean_and_variance(X)
         return link_probabilities([Logistic()], mean[:, None], var[:, None]).values
-
-
-class _Path:
-    """Minus the log evidence along a search; each evaluation starts from the mode of the last."""
-
-    def __init__(self, model: BinaryLaplace) -> None:
-        self.model = model
-        self.start: Floats | None = None
-
-    def __call__(self, theta: ArrayLike, eval_gradient: bool = True) -> Any:
-        model = self.model
-        model.kernel_.theta = np.asarray(theta, dtype=float)
-        covariance = covariance_of(model.kernel_, model.X_train_)
-        if not eval_gradient:
-            solution = model._solution(covariance, self.start)
-            self.start = solution.state
-            return -np.float64(solution.log_evidence)
-        solution, gradient = model._evidence(covariance, self.start)
-        self.start = solution.state
-        return -np.float64(solution.log_evidence), -gradient
-
-
-def _no_covariance(covariance: Covariance, error: Exception) -> np.linalg.LinAlgError:
-    return np.linalg.LinAlgError(
-        f"The kernel, {covariance.given}, is not returning a positive definite matrix. ({error})"
-    )

@@ -8,13 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.gaussian_process.kernels import CompoundKernel
-from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
-from sklearn.preprocessing import LabelBinarizer
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer.compat.binary import BinaryLaplace
-from mercer.compat.options import check_options
-from mercer.compat.prediction import kind_of_rows
+from mercer.compat.fitting import HasEvidence
+from mercer.compat.options import check_options, kind_of_rows
+from mercer.compat.problems import joined, unfitted
 from mercer.compat.storage import Stored
 from mercer.posterior import Posterior, Predictive, Stacked
 from mercer.registry import storable
@@ -23,11 +22,14 @@ __all__ = ["GaussianProcessClassifier"]
 
 Floats = NDArray[np.float64]
 
-_SEVERAL = {"one_vs_rest": OneVsRestClassifier, "one_vs_one": OneVsOneClassifier}
-
 
 @storable
-class GaussianProcessClassifier(Stored, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class GaussianProcessClassifier(
+    Stored,
+    HasEvidence,
+    ClassifierMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
     """Gaussian process classification with scikit-learn's signature, attributes and meaning.
 
     A drop-in replacement for ``sklearn.gaussian_process.GaussianProcessClassifier``: kernels are
@@ -153,40 +155,29 @@ class GaussianProcessClassifier(Stored, ClassifierMixin, BaseEstimator):  # type
         """
         check_options(self)
         labels: NDArray[Any]
-        X, labels = validate_data(self, X, y, multi_output=False, **self._kind_of_rows())
+        X, labels = validate_data(self, X, y, multi_output=False, **kind_of_rows(self.kernel))
         classes = np.unique(labels)
         if len(classes) == 1:
             raise ValueError(
                 "GaussianProcessClassifier requires 2 or more distinct classes; got 1 class "
                 f"(only class {classes[0]} is present)"
             )
+        # all at once, after what may fail
+        self.base_estimator_ = unfitted(self, len(classes)).fit(X, labels)
         self.classes_, self.n_classes_ = classes, len(classes)
-        self.base_estimator_ = self._unfitted().fit(X, labels)
         values = [part.log_marginal_likelihood() for part in self._parts()]
         self.log_marginal_likelihood_value_ = np.mean(values)
         return self
 
-    def _unfitted(self) -> Any:
-        """Return what is to be fitted to so many classes."""
-        shared = BinaryLaplace().get_params(deep=False)
-        model = BinaryLaplace(**{name: getattr(self, name) for name in shared})
-        if self.n_classes_ == 2:
-            return model
-        return _SEVERAL[self.multi_class](model, n_jobs=self.n_jobs)
-
-    def _kind_of_rows(self) -> dict[str, Any]:
-        if self.kernel is None:
-            return {"dtype": "numeric", "ensure_2d": True}
-        return kind_of_rows(self.kernel)
-
     def _parts(self) -> list[BinaryLaplace]:
-        """Return the problems of two classes."""
+        """Return the problems of two classes, one of them for two classes."""
+        check_is_fitted(self, "base_estimator_")
         model = self.base_estimator_
         return [model] if self.n_classes_ == 2 else list(model.estimators_)
 
     def _checked(self, X: Any) -> Any:
         check_is_fitted(self, "base_estimator_")
-        return validate_data(self, X, reset=False, **self._kind_of_rows())
+        return validate_data(self, X, reset=False, **kind_of_rows(self.kernel))
 
     # --- predicting ---------------------------------------------------------------------------
 
@@ -218,8 +209,7 @@ class GaussianProcessClassifier(Stored, ClassifierMixin, BaseEstimator):  # type
         ndarray of shape (n, C)
             A column for each of `classes_`.
         """
-        check_is_fitted(self, "base_estimator_")
-        if self.n_classes_ > 2 and self.multi_class == "one_vs_one":
+        if len(self._parts()) > 1 and self.multi_class == "one_vs_one":
             raise ValueError(
                 "one_vs_one multi-class mode does not support predicting probability estimates. "
                 "Use one_vs_rest mode instead."
@@ -238,74 +228,43 @@ class GaussianProcessClassifier(Stored, ClassifierMixin, BaseEstimator):  # type
         -------
         latent_mean, latent_var : ndarray of shape (n,)
         """
-        check_is_fitted(self, "base_estimator_")
-        if self.n_classes_ > 2:
+        parts = self._parts()
+        if len(parts) > 1:
             raise ValueError(
                 "Returning the mean and variance of the latent function f is only supported for "
                 f"binary classification, received {self.n_classes_} classes."
             )
-        mean, var = self.base_estimator_.latent_mean_and_variance(self._checked(X))
-        return mean, var
+        return parts[0].latent_mean_and_variance(self._checked(X))
 
     # --- what was fitted ----------------------------------------------------------------------
 
     @property
     def kernel_(self) -> Any:
         """The fitted kernel; for three classes or more, a `CompoundKernel` of them."""
-        if self.n_classes_ == 2:
-            return self.base_estimator_.kernel_
-        return CompoundKernel([part.kernel_ for part in self._parts()])
+        kernels = [part.kernel_ for part in self._parts()]
+        return kernels[0] if len(kernels) == 1 else CompoundKernel(kernels)
 
     @property
     def posterior_(self) -> Posterior:
         """The latent process of two classes."""
-        check_is_fitted(self, "base_estimator_")
-        if self.n_classes_ > 2:
+        parts = self._parts()
+        if len(parts) > 1:
             raise AttributeError(
                 f"there are {self.n_classes_} classes, and a latent process for each problem of "
                 "two: see predictive_"
             )
-        return self._parts()[0].posterior_
+        return parts[0].posterior_
 
     @property
     def predictive_(self) -> Predictive:
         """The latent processes."""
-        check_is_fitted(self, "base_estimator_")
         parts = [part.posterior_ for part in self._parts()]
         return parts[0] if len(parts) == 1 else Stacked(parts)
 
-    def log_marginal_likelihood(
-        self,
-        theta: ArrayLike | None = None,
-        eval_gradient: bool = False,
-        clone_kernel: bool = True,
-    ) -> Any:
-        """Return the log evidence at theta, averaged over the problems of two classes.
-
-        Parameters
-        ----------
-        theta : array of shape (p,), optional
-            Hyperparameters, as ``kernel_.theta``, or one problem's for all of them; the fitted ones
-            without it.
-        eval_gradient : bool, default False
-            Whether to return the gradient too, for two classes only; it needs a theta.
-        clone_kernel : bool, default True
-            Whether `kernel_` is left alone. False moves it to theta.
-
-        Returns
-        -------
-        value : float
-        gradient : ndarray of shape (p,), if `eval_gradient`
-        """
-        check_is_fitted(self, "base_estimator_")
-        if theta is None:
-            if eval_gradient:
-                raise ValueError("Gradient can only be evaluated for theta!=None")
-            return self.log_marginal_likelihood_value_
-        theta = np.asarray(theta, dtype=float)
+    def _evidence(self, theta: Floats, eval_gradient: bool, clone_kernel: bool) -> Any:
         parts = self._parts()
         if len(parts) == 1:
-            return parts[0].log_marginal_likelihood(theta, eval_gradient, clone_kernel)
+            return parts[0]._evidence(theta, eval_gradient, clone_kernel)
         if eval_gradient:
             raise NotImplementedError(
                 "Gradient of log-marginal-likelihood not implemented for multi-class GPC."
@@ -317,12 +276,8 @@ class GaussianProcessClassifier(Stored, ClassifierMixin, BaseEstimator):  # type
                 f"with shape {theta.shape}."
             )
         thetas = [theta] * len(parts) if theta.size == size else np.split(theta, len(parts))
-        return np.mean(
-            [
-                part.log_marginal_likelihood(own, clone_kernel=clone_kernel)
-                for part, own in zip(parts, thetas, strict=True)
-            ]
-        )
+        pairs = zip(parts, thetas, strict=True)
+        return np.mean([part._evidence(own, False, clone_kernel) for part, own in pairs])
 
     # --- saving -------------------------------------------------------------------------------
 
@@ -338,16 +293,5 @@ class GaussianProcessClassifier(Stored, ClassifierMixin, BaseEstimator):  # type
         """Rebuild from `to_state`."""
         model = super().from_state(state)
         if hasattr(model, "base_estimator_"):
-            parts = model.base_estimator_
-            model.base_estimator_ = parts[0] if model.n_classes_ == 2 else model._several(parts)
+            model.base_estimator_ = joined(model, model.base_estimator_)
         return model
-
-    def _several(self, parts: list[BinaryLaplace]) -> Any:
-        """Return what holds fitted problems of two together, as its own `fit` leaves it."""
-        whole = self._unfitted()
-        whole.estimators_, whole.classes_ = tuple(parts), self.classes_
-        if self.multi_class == "one_vs_rest":
-            whole.label_binarizer_ = LabelBinarizer(sparse_output=True).fit(self.classes_)
-        else:
-            whole.pairwise_indices_, whole.n_features_in_ = None, self.n_features_in_
-        return whole

@@ -12,7 +12,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import CompoundKernel, Kernel
 
-__all__ = ["check_options", "default_kernel"]
+__all__ = ["check_options", "kernel_or_default", "kind_of_rows"]
 
 
 class Choices(NamedTuple):
@@ -77,9 +77,9 @@ def check_options(model: Any) -> None:
         )
 
 
-def default_kernel(original: Any = GaussianProcessRegressor) -> Any:
-    """Return the kernel that a class of the installed scikit-learn puts for None."""
-    return clone(_asked(original))
+def kernel_or_default(kernel: Any, original: Any = GaussianProcessRegressor) -> Any:
+    """Return a copy of a kernel; for None of the one that a class of scikit-learn puts there."""
+    return clone(_asked(original) if kernel is None else kernel)
 
 
 @cache
@@ -87,3 +87,10 @@ def _asked(original: Any) -> Any:
     # asked rather than known: versions differ in what they hold fixed
     assert original in (GaussianProcessClassifier, GaussianProcessRegressor)
     return original(optimizer=None).fit(np.array([[0.0], [1.0]]), np.array([0, 1])).kernel_
+
+
+def kind_of_rows(kernel: Any) -> dict[str, Any]:
+    """Return how rows are to be validated: as numbers, or not at all."""
+    if kernel is None or kernel.requires_vector_input:
+        return {"dtype": "numeric", "ensure_2d": True}
+    return {"dtype": None, "ensure_2d": False}

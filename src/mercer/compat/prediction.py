@@ -10,14 +10,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer.compat.covariance import Covariance, covariance_of
-from mercer.compat.options import check_options, default_kernel
+from mercer.compat.options import check_options, kernel_or_default, kind_of_rows
 from mercer.compute import blas_for
 from mercer.errors import warn
 from mercer.linalg import semidefinite_root
 from mercer.means import Constant
 from mercer.posterior import Basis, InverseTriangular, Posterior, prior
 
-__all__ = ["Predicts", "kind_of_rows"]
+__all__ = ["Predicts"]
 
 Floats = NDArray[np.float64]
 
@@ -88,7 +88,7 @@ class Predicts:
             kernel = self.kernel_
         else:
             check_options(self)
-            kernel = default_kernel() if self.kernel is None else self.kernel
+            kernel = kernel_or_default(self.kernel)
         X = validate_data(self, X, reset=False, **kind_of_rows(kernel))
         covariance = covariance_of(kernel, X)
         process = self._process(covariance)
@@ -155,13 +155,6 @@ class _Signed(Posterior):
                 images = self.A.apply(Phi, overwrite=overwrite)
                 var -= np.einsum("ij,ij->j", images, images)
         return np.asarray(var[:, None] * self.scale**2)
-
-
-def kind_of_rows(kernel: Any) -> dict[str, Any]:
-    """Return how rows are to be validated: as numbers, or not at all."""
-    if kernel.requires_vector_input:
-        return {"dtype": "numeric", "ensure_2d": True}
-    return {"dtype": None, "ensure_2d": False}
 
 
 def _squeezed(values: Floats) -> Floats:

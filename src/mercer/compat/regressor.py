@@ -6,17 +6,15 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, clone
-from sklearn.utils import check_random_state
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import validate_data
 
 from mercer.compat.covariance import covariance_of
-from mercer.compat.options import check_options, default_kernel
-from mercer.compat.prediction import Predicts, kind_of_rows
-from mercer.compat.search import Searches, warn_at_bounds
+from mercer.compat.fitting import Fits
+from mercer.compat.options import check_options, kernel_or_default, kind_of_rows
+from mercer.compat.prediction import Predicts
 from mercer.compat.storage import Stored
 from mercer.errors import NotPositiveDefiniteError
-from mercer.estimators.memory import require_memory
 from mercer.registry import storable
 
 __all__ = ["GaussianProcessRegressor"]
@@ -27,7 +25,7 @@ Floats = NDArray[np.float64]
 @storable
 class GaussianProcessRegressor(
     Stored,
-    Searches,
+    Fits,
     Predicts,
     MultiOutputMixin,  # type: ignore[misc]
     RegressorMixin,  # type: ignore[misc]
@@ -153,8 +151,7 @@ class GaussianProcessRegressor(
             Targets.
         """
         check_options(self)
-        rng = check_random_state(self.random_state)
-        kernel = default_kernel() if self.kernel is None else clone(self.kernel)
+        kernel = kernel_or_default(self.kernel)
         targets: NDArray[Any]
         X, targets = validate_data(
             self, X, y, multi_output=True, y_numeric=True, **kind_of_rows(kernel)
@@ -170,32 +167,18 @@ class GaussianProcessRegressor(
                 "alpha must be a scalar or an array with same number of entries as y. "
                 f"({len(self.alpha)} != {n})"
             )
-        translated = covariance_of(kernel, X).translation is not None
-        require_memory(n, 1.0 if translated else 3.0 + kernel.n_dims)
-        targets = self._normalised(targets)
-        self.kernel_ = kernel
-        self.X_train_ = np.copy(X) if self.copy_X_train else X
-        self.y_train_ = np.copy(targets) if self.copy_X_train else targets
-        if self.optimizer is not None and kernel.n_dims > 0:
-            self.kernel_.theta = self._search(self._objective, rng)
-            warn_at_bounds(self.kernel_)
+        mean, width = np.zeros(outputs), np.ones(outputs)
+        if self.normalize_y:
+            mean, width = np.mean(targets, axis=0), np.std(targets, axis=0)
+            # a constant target has no width but rounding
+            width = np.where(width > 10 * np.finfo(float).eps * np.abs(mean), width, 1.0)[()]
+            targets = np.asarray((targets - mean) / width)
+        self._fit_kernel(kernel, X, targets, matrices=1.0)
+        self._y_train_mean, self._y_train_std = mean, width
         self._factorise()
         return self
 
-    def _normalised(self, y: NDArray[Any]) -> NDArray[Any]:
-        """Return the targets in the units that the kernel is in, and keep these."""
-        if not self.normalize_y:
-            units = y.shape[1] if y.ndim == 2 else 1
-            self._y_train_mean, self._y_train_std = np.zeros(units), np.ones(units)
-            return y
-        self._y_train_mean, width = np.mean(y, axis=0), np.std(y, axis=0)
-        # a constant target has no width but rounding
-        rounding = 10 * np.finfo(float).eps * np.abs(self._y_train_mean)
-        self._y_train_std = np.where(width > rounding, width, 1.0)[()]
-        return np.asarray((y - self._y_train_mean) / self._y_train_std)
-
     def _objective(self, theta: Floats, eval_gradient: bool = True) -> Any:
-        """Return minus the log evidence, and its gradient; `kernel_` is moved to theta."""
         found = self.log_marginal_likelihood(theta, eval_gradient, clone_kernel=False)
         return (-found[0], -found[1]) if eval_gradient else -found
 
@@ -203,7 +186,7 @@ class GaussianProcessRegressor(
         """Set what predictions need, at the fitted hyperparameters."""
         try:
             covariance = covariance_of(self.kernel_, self.X_train_)
-            solution = covariance.solve(self.X_train_, self._targets(), self._diagonal())
+            solution = covariance.solve(*self._rows())
         except NotPositiveDefiniteError as error:
             raise np.linalg.LinAlgError(
                 f"The kernel, {self.kernel_}, is not returning a positive definite matrix. Try "
@@ -216,54 +199,19 @@ class GaussianProcessRegressor(
         self.alpha_ = solution.alpha.reshape(self.y_train_.shape)
         self.log_marginal_likelihood_value_ = np.float64(solution.log_evidence)
 
-    def _targets(self) -> Floats:
-        return np.asarray(self.y_train_, dtype=float).reshape(len(self.y_train_), -1)
+    def _rows(self) -> tuple[Any, Floats, Floats]:
+        """Return the inputs, the targets (n, P), and what is added to the diagonal (n,)."""
+        n = len(self.y_train_)
+        alpha = np.broadcast_to(np.asarray(self.alpha, dtype=float), (n,))
+        return self.X_train_, np.asarray(self.y_train_, dtype=float).reshape(n, -1), alpha
 
-    def _diagonal(self) -> Floats:
-        """Return what is added to the diagonal, a value a row."""
-        alpha = np.asarray(self.alpha, dtype=float)
-        return np.broadcast_to(alpha, (len(self.y_train_),))
-
-    def log_marginal_likelihood(
-        self,
-        theta: ArrayLike | None = None,
-        eval_gradient: bool = False,
-        clone_kernel: bool = True,
-    ) -> Any:
-        """Return the log evidence at theta, summed over the outputs, and its gradient if asked.
-
-        Parameters
-        ----------
-        theta : array of shape (p,), optional
-            Hyperparameters, as ``kernel_.theta``; the fitted ones without it.
-        eval_gradient : bool, default False
-            Whether to return the gradient too; it needs a theta.
-        clone_kernel : bool, default True
-            Whether `kernel_` is left alone. False moves it to theta.
-
-        Returns
-        -------
-        value : float
-            -inf where the matrix cannot be factorised.
-        gradient : ndarray of shape (p,), if `eval_gradient`
-        """
-        if theta is None:
-            if eval_gradient:
-                raise ValueError("Gradient can only be evaluated for theta!=None")
-            return self.log_marginal_likelihood_value_
-        theta = np.asarray(theta, dtype=float)
-        if clone_kernel:
-            kernel = self.kernel_.clone_with_theta(theta)
-        else:
-            kernel = self.kernel_
-            kernel.theta = theta
-        covariance = covariance_of(kernel, self.X_train_)
-        rows = self.X_train_, self._targets(), self._diagonal()
+    def _evidence(self, theta: Floats, eval_gradient: bool, clone_kernel: bool) -> Any:
+        covariance = self._covariance(theta, clone_kernel)
         try:
             if eval_gradient:
-                value, gradient = covariance.evidence(*rows)
+                value, gradient = covariance.evidence(*self._rows())
                 return np.float64(value), gradient
-            return np.float64(covariance.solve(*rows).log_evidence)
+            return np.float64(covariance.solve(*self._rows()).log_evidence)
         except NotPositiveDefiniteError:
             return (-np.inf, np.zeros_like(theta)) if eval_gradient else -np.inf
 

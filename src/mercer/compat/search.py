@@ -10,52 +10,17 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
-from mercer.compat.covariance import covariance_of
 from mercer.errors import warn
 
-__all__ = ["Searches", "lbfgs", "warn_at_bounds"]
+__all__ = ["lbfgs", "warn_at_bounds"]
 
 Floats = NDArray[np.float64]
 Function = Callable[[Floats], tuple[float, Floats]]
 
 # SciPy's: the least relative gain of a step, and the largest component of the gradient.
 _FTOL, _GTOL = 2.2e-9, 1e-5
-
-
-class Searches:
-    """Adds the search that `optimizer` and `n_restarts_optimizer` ask for."""
-
-    optimizer: Any
-    n_restarts_optimizer: int
-    kernel_: Any
-    X_train_: Any
-
-    def _search(self, obj_func: Any, rng: np.random.RandomState) -> Floats:
-        """Return the theta of the least value that all starts have found."""
-        bounds = self.kernel_.bounds
-        starts = [self.kernel_.theta]
-        if self.n_restarts_optimizer > 0:
-            if not np.all(np.isfinite(bounds)):
-                raise ValueError(
-                    "Multiple optimizer restarts (n_restarts_optimizer>0) requires that all "
-                    "bounds are finite."
-                )
-            starts += [self._drawn_start(rng, bounds) for _ in range(self.n_restarts_optimizer)]
-        ends = [self._constrained_optimization(obj_func, start, bounds) for start in starts]
-        return np.asarray(min(ends, key=lambda end: end[1])[0], dtype=float)
-
-    def _drawn_start(self, rng: np.random.RandomState, bounds: Floats) -> Floats:
-        return np.asarray(rng.uniform(*bounds.T))
-
-    def _constrained_optimization(
-        self, obj_func: Any, initial_theta: Floats, bounds: Floats
-    ) -> tuple[Floats, float]:
-        """Run one start. The name is scikit-learn's: classes derived from it override this."""
-        if callable(self.optimizer):
-            theta, least = self.optimizer(obj_func, initial_theta, bounds=bounds)
-            return theta, least
-        is_definite = covariance_of(self.kernel_, self.X_train_).is_definite
-        return lbfgs(obj_func, initial_theta, bounds, again=is_definite)
+# How far away are the points whose values would be the same, were it not for rounding.
+_NEIGHBOURS = (-2e-8, -1e-8, 1e-8, 2e-8)
 
 
 def lbfgs(
@@ -65,12 +30,13 @@ def lbfgs(
 
     That is scikit-learn's search, and goes its ways. With `again`, but for two things: where the
     function is infinite the line search is given a finite wall to turn back from, and a search that
-    ends in a failed line search is taken up again, once, from where it stood. Neither is for
-    kernels that may be indefinite: there the evidence rises without end towards the walls.
+    ends in a failed line search is taken up again, once, from where it stood, unless there is only
+    rounding to follow. Neither is for kernels that may be indefinite: there the evidence rises
+    without end towards the walls.
     """
     walled = _Walled(function) if again else function
     found = minimize(walled, start, method="L-BFGS-B", jac=True, bounds=bounds)
-    if again and not found.success and np.isfinite(found.fun):
+    if again and not found.success and not _is_rounding(function, found):
         second = _in_small_steps(walled, found.x, bounds)
         if second.success or second.fun < found.fun:
             found = second
@@ -103,6 +69,20 @@ class _Walled:
             step, height = theta - self.good[0], 10.0 * (1.0 + abs(self.good[1]))
             return float(self.good[1] + height * (1.0 + step @ step)), 2.0 * height * step
         return value, gradient
+
+
+def _is_rounding(function: Function, end: Any) -> bool:
+    """Whether there is no value, or none but that of rounding.
+
+    That is so where values 1e-8 apart differ by more than a step of 0.1 down the gradient would
+    give: a kernel cannot explain the targets, and `alpha` is less than rounding. What is found
+    there by going on is a corner where the errors are largest.
+    """
+    slope = float(np.linalg.norm(end.jac))
+    if not np.isfinite(end.fun) or slope == 0.0:
+        return True
+    jumps = [abs(function(end.x + step * end.jac / slope)[0] - end.fun) for step in _NEIGHBOURS]
+    return bool(sorted(jumps)[1] > 0.1 * slope)  # on one side there may be a wall
 
 
 def _in_small_steps(function: Function, start: Floats, bounds: Floats) -> Any:

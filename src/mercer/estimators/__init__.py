@@ -3,9 +3,9 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from mercer.estimators.evidence import LeaveOneOut
 from mercer.estimators.gp_regressor import GPRegressor
 from mercer.estimators.regressor import InputGradient
+from mercer.estimators.regressor_evidence import LeaveOneOut
 
 if TYPE_CHECKING:
     from mercer.estimators.class_evidence import LeftOutClasses

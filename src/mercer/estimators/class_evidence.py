@@ -9,14 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimators.classification import objectives_for
-from mercer.estimators.probabilities import link_probabilities, softmax_probabilities
+from mercer.estimators.process import FittedProcess
 from mercer.evidence import LatentData, LatentObjective, hessian, standard_errors
 from mercer.inference._coupled_loo import leave_one_out
 from mercer.inference.softmax import SoftmaxProblem
-from mercer.kernels import Kernel
 from mercer.likelihoods import Likelihood
-from mercer.means import Mean
-from mercer.posterior import Posterior
+from mercer.likelihoods.class_probabilities import link_probabilities, softmax_probabilities
 
 __all__ = ["ClassEvidence", "LeftOutClasses"]
 
@@ -37,12 +35,9 @@ class LeftOutClasses(NamedTuple):
         return f"LeftOutClasses({len(self.proba)} rows, log_density {self.log_density.sum():.4g})"
 
 
-class ClassEvidence:
+class ClassEvidence(FittedProcess):
     """Adds the evidence, leave-one-out and standard errors to a classifier of latent functions."""
 
-    kernel_: Any
-    likelihood_: Any
-    mean_: Any
     classes_: NDArray[Any]
     X_train_: Any
     y_train_: Floats
@@ -52,16 +47,6 @@ class ClassEvidence:
     _jitters: list[float]
     _starts: list[list[Floats]]
     _links: list[Likelihood]
-
-    def _models(self) -> list[tuple[Kernel, Any, Mean]]:
-        """Return kernel, likelihood and mean of each part that was fitted by itself."""
-        fitted = self.kernel_, self.likelihood_, self.mean_
-        if self._kind != "one_vs_rest":
-            return [fitted]
-        return list(zip(*fitted, strict=True))
-
-    def _posteriors(self) -> list[Posterior]:
-        return list(self.posteriors_) if self._kind == "one_vs_rest" else [self.posterior_]  # type: ignore[attr-defined]
 
     def _objectives(self) -> list[LatentObjective]:
         """Return the objectives of the last fit, at their optima."""
@@ -74,14 +59,6 @@ class ClassEvidence:
             objective.hold_jitter(jitter)
             objective.start = start
         return objectives
-
-    @property
-    def theta_(self) -> Floats:
-        """The fitted hyperparameters [kernel_, likelihood_, mean_] as one flat vector.
-
-        With one class against the rest, those of one class after the other.
-        """
-        return np.concatenate([part.theta for model in self._models() for part in model])
 
     def log_marginal_likelihood(
         self, theta: ArrayLike | None = None, eval_gradient: bool = False
@@ -118,14 +95,17 @@ class ClassEvidence:
         """Predict each training row from all the others, in closed form.
 
         At the fitted hyperparameters, with what the other rows were found to say held: refitting
-        without the row would move that a little too. Rows of weight 0 are no training rows. One
-        more solution of the engine, O(n^3) time. Of soft labels the density is the expected one.
-        With "map" it is that of Laplace's method, which has the same mode and curvature.
+        without the row would move that a little too. One more solution of the engine, O(n^3) time.
+        Of soft labels the density is the expected one. With "map" it is that of Laplace's method,
+        which has the same mode and curvature.
+
+        There is an entry for each row of `X_train_` and `y_train_`, in their order. Rows of weight
+        0 are not among them: `predict_proba` answers for these, which are left out already.
 
         Returns
         -------
         LeftOutClasses
-            `proba` of shape (n, C) and `log_density` of shape (n,).
+            `proba` of shape (n, C) and `log_density` of shape (n,), n the rows of `X_train_`.
         """
         objectives = self._objectives()
         if self._kind == "softmax":
@@ -171,14 +151,20 @@ class ClassEvidence:
 
     def _part_names(self) -> list[str]:
         """Return what to begin the names of each part's parameters with."""
-        if self._kind != "one_vs_rest":
+        if not self._has_parts:
             return [""]
         return [f"{label}." for label in self.classes_.tolist()]
 
 
 def _judge(objective: LatentObjective) -> LatentObjective:
-    """Return the objective that has leave-one-out: for "map", that by Laplace's method."""
-    judge = objective.judge()
+    """Return the objective that has leave-one-out: for "map", that by Laplace's method.
+
+    No other engine, whichever the likelihood prefers, starts from a mode.
+    """
+    if objective.inference != "map":
+        return objective
+    model = objective.kernel, objective.likelihood, objective.mean
+    judge = LatentObjective(*model, objective.data, "laplace", objective.bounds)
     judge.jitter, judge.state = objective.jitter, objective.state
     return judge
 

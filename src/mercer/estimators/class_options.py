@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from mercer.estimators.regressor import as_generator
-from mercer.estimators.resolve import (
+from mercer.estimators.options import (
+    check_search_options,
     is_flag,
-    is_whole,
     require_choice,
-    require_count,
-    require_flag,
     require_instance,
 )
 from mercer.evidence import require_pair
@@ -48,20 +43,7 @@ def check_class_options(estimator: Any) -> None:
             "classes names the columns of y where these are probabilities (soft_labels=True); "
             "labels name their classes themselves: leave it out"
         )
-    require_choice("hyperprior", estimator.hyperprior, ("default", None))
-    if not callable(estimator.optimizer):
-        require_choice("optimizer", estimator.optimizer, ("lbfgs", None))
-    require_count("n_restarts", estimator.n_restarts, 0)
-    require_count("max_iter", estimator.max_iter, 1)
-    if not (is_flag(estimator.verbose) or callable(estimator.verbose)):
-        require_count("verbose", estimator.verbose, 0)
-    require_flag("warm_start", estimator.warm_start)
-    n_jobs = estimator.n_jobs
-    if n_jobs is not None and not (is_whole(n_jobs) and n_jobs != 0):
-        raise ValueError(f"n_jobs must be a whole number other than 0, or None, got {n_jobs!r}")
-    # A RandomState is not asked for a generator, since that would draw from it.
-    if not isinstance(estimator.random_state, np.random.RandomState):
-        as_generator(estimator.random_state)
+    check_search_options(estimator)
 
 
 def soft_kind(given: Any) -> str | None:

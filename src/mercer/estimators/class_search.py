@@ -12,14 +12,14 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from mercer.compute import run_together
-from mercer.estimators.regressor import as_generator
-from mercer.evidence import LatentObjective, Optimum, maximise
-from mercer.evidence.optimum import Lines, Report
+from mercer.estimators.options import as_generator
+from mercer.estimators.search import maximise_for, report_of
+from mercer.evidence import LatentObjective, Optimum
 
-__all__ = ["search"]
+__all__ = ["search_classes"]
 
 
-def search(estimator: Any, objectives: Sequence[LatentObjective]) -> list[Optimum]:
+def search_classes(estimator: Any, objectives: Sequence[LatentObjective]) -> list[Optimum]:
     """Return where the hyperparameters of each objective are best.
 
     Of several objectives `n_jobs` are searched at once, each on a core of its own; of one that many
@@ -30,9 +30,9 @@ def search(estimator: Any, objectives: Sequence[LatentObjective]) -> list[Optimu
         kept = "the hyperparameters were kept"
         return [Optimum(o.theta, np.nan, "fixed", kept) for o in objectives]
     rng = as_generator(estimator.random_state)
-    report = _report(estimator, len(objectives))
+    report = report_of(estimator, len(objectives))
     if len(objectives) == 1:
-        return [_one(estimator, objectives[0], rng, report, estimator.n_jobs)]
+        return [maximise_for(estimator, objectives[0], rng, report, estimator.n_jobs)]
     seeds = rng.integers(2**63, size=len(objectives))
     threads = min(effective_n_jobs(estimator.n_jobs), len(objectives))
     stop = threading.Event()
@@ -50,37 +50,13 @@ def search(estimator: Any, objectives: Sequence[LatentObjective]) -> list[Optimu
             if stop.is_set():
                 return Optimum(objective.theta, np.nan, "interrupted", "before it was searched")
             own = np.random.default_rng(seeds[number])
-            return _one(estimator, objective, own, watched, None)
+            return maximise_for(estimator, objective, own, watched, None)
 
         return run
 
     jobs = [job(number) for number in range(len(objectives))]
     with _heard(stop):
         return run_together(jobs, threads) if threads > 1 else [run() for run in jobs]
-
-
-def _one(
-    estimator: Any,
-    objective: LatentObjective,
-    rng: np.random.Generator,
-    report: Report | None,
-    n_jobs: int | None,
-) -> Optimum:
-    return maximise(
-        objective.judge(),
-        optimizer=estimator.optimizer,
-        n_restarts=estimator.n_restarts,
-        max_iter=estimator.max_iter,
-        n_jobs=n_jobs,
-        random_state=rng,
-        report=report,
-    )
-
-
-def _report(estimator: Any, parts: int) -> Report | None:
-    if callable(estimator.verbose):
-        return estimator.verbose  # type: ignore[no-any-return]
-    return Lines(parts * (1 + estimator.n_restarts)) if estimator.verbose else None
 
 
 @contextmanager

@@ -8,25 +8,28 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import assert_all_finite
-from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
+from sklearn.utils.validation import check_consistent_length
 
 from mercer import means
 from mercer.estimators.class_options import ClassModel, class_model, soft_kind
-from mercer.estimators.inputs import require_numbers
-from mercer.estimators.labels import Targets, hard_targets, soft_targets
+from mercer.estimators.inputs import require_targets
+from mercer.estimators.labels import (
+    Targets,
+    checked_labels,
+    hard_targets,
+    soft_targets,
+)
 from mercer.estimators.memory import require_memory
-from mercer.estimators.precomputed import require_no_inputs
-from mercer.estimators.resolve import as_kernel, require_mercer
-from mercer.estimators.rows import is_precomputed, matrices_of, powers
-from mercer.estimators.starting import begins_warm, warmed
+from mercer.estimators.precomputed import over_row_numbers
+from mercer.estimators.resolve import as_kernel
+from mercer.estimators.rows import checked_inputs, is_precomputed, kept_weights, matrices_of
+from mercer.estimators.starting import begins_warm, begun_kernel, warmed
 from mercer.evidence import LatentData, LatentObjective
-from mercer.evidence.defaults import default_kernel, default_starts, spread
-from mercer.kernels import Kernel, Precomputed, Scaled
+from mercer.evidence.defaults import default_class_kernel, default_starts
+from mercer.kernels import Kernel
 from mercer.likelihoods import Likelihood, Softmax
-from mercer.params import Gamma, Parameter
 
-__all__ = ["ClassRows", "Prepared", "objectives_for", "prepare_classes"]
+__all__ = ["ClassRows", "PreparedClasses", "objectives_for", "prepare_classes"]
 
 Floats = NDArray[np.float64]
 
@@ -46,7 +49,7 @@ class ClassRows(NamedTuple):
     kept: NDArray[np.bool_]
 
 
-class Prepared(NamedTuple):
+class PreparedClasses(NamedTuple):
     """What a fit begins with.
 
     model : how labels come from latent functions
@@ -61,7 +64,7 @@ class Prepared(NamedTuple):
 
 def prepare_classes(
     estimator: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
-) -> Prepared:
+) -> PreparedClasses:
     """Return the objectives of a `GPClassifier`, at their starts.
 
     A start is the user's, or that of the last fit. Of the default kernel it is the best of a few if
@@ -79,19 +82,11 @@ def prepare_classes(
     model = class_model(estimator, len(rows.targets.classes))
     _require_memory(estimator, model, rows, precomputed)
     if precomputed:
-        # The engine works on row numbers of the matrix.
-        require_no_inputs(mean)
-        kernel = Precomputed(rows.X)
-        rows = rows._replace(X=np.flatnonzero(rows.kept).astype(float)[:, None])
-    widths = np.ones(1)
-    if kernel is None or kernel.is_numeric:
-        widths = spread(rows.X, rows.weights)
+        kernel, numbers = over_row_numbers(rows.X, rows.kept, mean)
+        rows = rows._replace(X=numbers)
     variance = _variance(model.likelihood)
-    default = None
-    if kernel is None:
-        kernel = default = _default_kernel(widths, variance, estimator.hyperprior is not None)
-    kernel = kernel.anchored(rows.X)
-    require_mercer(kernel)
+    begun = begun_kernel(kernel, rows, variance, estimator.hyperprior, default_class_kernel)
+    kernel, default, widths = begun
     data = LatentData(rows.X, rows.targets.Y, rows.weights)
     warm = _begins_warm(estimator, kernel, model, rows.targets)
     searched = estimator.optimizer is not None
@@ -113,7 +108,7 @@ def prepare_classes(
             judge = objective.judge()
             judge.begin_at_best(default_starts(default))
             objective.kernel = judge.kernel
-    return Prepared(model, rows.targets, objectives)
+    return PreparedClasses(model, rows.targets, objectives)
 
 
 def _begins_warm(estimator: Any, kernel: Kernel, model: ClassModel, targets: Targets) -> bool:
@@ -165,31 +160,18 @@ def _validated(
     precomputed: bool,
 ) -> ClassRows:
     """Check what was given to `fit`."""
-    if y is None:
-        raise ValueError(
-            f"{type(estimator).__name__} requires y to be passed, but the target y is None"
-        )
+    require_targets(estimator, y)
     soft = soft_kind(estimator.soft_labels) is not None
-    if kernel is None or kernel.is_numeric:
-        require_numbers(X)
-        X = validate_data(estimator, X, dtype=np.float64, order="C")
-        if kernel is not None:
-            X = kernel.inputs(X)
-    else:
-        X = kernel.inputs(X)
+    X = checked_inputs(estimator, X, kernel)
     targets = soft_targets(y, estimator.classes) if soft else None
     if targets is None:
-        labels = column_or_1d(y, warn=True)
-        assert_all_finite(labels, input_name="y")
+        labels = checked_labels(y)
     else:
         labels = targets.Y
     check_consistent_length(X, labels)
-    weights, kept = None, np.ones(len(labels), dtype=bool)
-    if sample_weight is not None:
-        weights = powers(sample_weight, len(labels))
-        kept = weights > 0
-        weights = None if np.all(weights[kept] == 1.0) else weights[kept]
-        X = X if precomputed else X[kept]
+    weights, kept = kept_weights(sample_weight, len(labels))
+    if not (precomputed or np.all(kept)):
+        X = X[kept]
     if targets is None:
         targets = hard_targets(labels[kept])
     else:
@@ -224,15 +206,3 @@ def _variance(likelihood: Any) -> float:
     if likelihood.missing("fisher"):
         return 1.0  # a step, which has no scale
     return 1.0 / float(likelihood.fisher(0.0))
-
-
-def _default_kernel(widths: Floats, variance: float, hyperprior: bool) -> Scaled:
-    """Return the kernel of `default_kernel`, whose variance has a hyperprior too.
-
-    Labels that can be separated are the more probable the larger it is, without end. The hyperprior
-    is exponential with a mean of twice the start: small variances cost nothing, so that labels at
-    random are left unexplained. Of eight small sets this one had the best log losses.
-    """
-    kernel = default_kernel(widths, variance, hyperprior)
-    prior = Gamma(1.0, 0.5 / variance) if hyperprior else None
-    return Scaled(Parameter(variance, prior=prior), kernel.kernel)

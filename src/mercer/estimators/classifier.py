@@ -10,13 +10,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from mercer.estimators.labels import codes_of, soft_targets
 from mercer.estimators.nested import NestedParameters
-from mercer.estimators.probabilities import (
+from mercer.estimators.options import as_generator
+from mercer.estimators.process import FittedProcess
+from mercer.likelihoods import Likelihood, SoftLabels, Softmax
+from mercer.likelihoods.class_probabilities import (
     Probabilities,
     link_probabilities,
     softmax_probabilities,
 )
-from mercer.estimators.regressor import as_generator
-from mercer.likelihoods import Likelihood, SoftLabels, Softmax
 from mercer.posterior import Predictive
 from mercer.posterior.outputs import output_moments
 
@@ -27,23 +28,23 @@ Floats = NDArray[np.float64]
 
 class BayesianClassifier(
     NestedParameters,
+    FittedProcess,
     ClassifierMixin,  # type: ignore[misc]
     BaseEstimator,  # type: ignore[misc]
 ):
     """Base of the classifiers: labels, probabilities, latent values, samples and densities.
 
-    Subclasses fit, and implement `_model(X) -> (predictive, inputs)`. `likelihood_` is one of two
+    Subclasses fit, and set what `FittedProcess` names and `classes_`. `likelihood_` is one of two
     classes, a `Softmax` over all, or a list with one for each class against the others; the
     predictive has one output, C coupled ones, or C.
     """
 
     classes_: NDArray[Any]
-    predictive_: Predictive
-    likelihood_: Any
 
     def _model(self, X: Any) -> tuple[Predictive, Any]:
         """Return the fitted process, and X validated."""
-        raise NotImplementedError(f"{type(self).__name__} must define _model(X)")
+        X = self._new_inputs(X)
+        return self.predictive_, X
 
     # --- classes ------------------------------------------------------------------------------
 
@@ -99,8 +100,7 @@ class BayesianClassifier(
     @property
     def _links(self) -> list[Likelihood]:
         """The likelihoods of labels -1 and 1."""
-        given = self.likelihood_
-        return [of_labels(each) for each in (given if isinstance(given, list) else [given])]
+        return [of_labels(likelihood) for _, likelihood, _ in self._models()]
 
     def log_predictive_density(self, X: ArrayLike, y: ArrayLike) -> Floats:
         """Return the log of the probability that the model gives to each label.

@@ -7,26 +7,22 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Self
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from numpy.typing import ArrayLike
 
 from mercer.errors import MercerWarning, warn
 from mercer.estimators.class_evidence import ClassEvidence
 from mercer.estimators.class_options import check_class_options
-from mercer.estimators.class_search import search
-from mercer.estimators.classification import Prepared, prepare_classes
+from mercer.estimators.class_search import search_classes
+from mercer.estimators.classification import PreparedClasses, prepare_classes
 from mercer.estimators.classifier import BayesianClassifier
-from mercer.estimators.inputs import require_numbers
 from mercer.estimators.nested import column_names
 from mercer.estimators.preparation import all_or_nothing, naming_the_model
 from mercer.estimators.rows import is_precomputed, kept_inputs
-from mercer.estimators.search import warn_of_fit
+from mercer.estimators.search import history_of, warn_of_fit
 from mercer.estimators.state import StorableEstimator
 from mercer.evidence import LatentObjective, Optimum, warn_of_search
 from mercer.evidence.guarded import Fitted
 from mercer.evidence.optimum import Report
-from mercer.posterior import PrecomputedPredictive, Predictive, Stacked
 from mercer.registry import storable
 
 __all__ = ["GPClassifier"]
@@ -73,8 +69,11 @@ class GPClassifier(StorableEstimator, ClassEvidence, BayesianClassifier):
         The mean of the latent functions. "constant" and "linear" are searched for with the
         hyperparameters.
     hyperprior : {"default", None}, default "default"
-        Whether the default kernel has hyperpriors. Without one its variance has no end where the
-        classes can be separated. A kernel of your own carries its own, and is not touched.
+        Whether the default kernel has hyperpriors: of length scales log-normal ones with the mode
+        at four times the start, which keep columns of little use from being fitted to chance; of
+        the variance an exponential one with a mean of three times the start. Without that the
+        variance has no end where the classes can be separated. A kernel of your own carries its
+        own, and is not touched.
     optimizer : {"lbfgs", None} or callable, default "lbfgs"
         None keeps the hyperparameters as given. A callable has scikit-learn's signature.
     n_restarts : int, default 0
@@ -214,18 +213,20 @@ class GPClassifier(StorableEstimator, ClassEvidence, BayesianClassifier):
         check_class_options(self)
         with all_or_nothing(self):
             prepared = prepare_classes(self, X, y, sample_weight)
-            optima = search(self, prepared.objectives)
+            optima = search_classes(self, prepared.objectives)
             self._finish(prepared, optima, column_names(X))
         return self
 
-    def _finish(self, prepared: Prepared, optima: list[Optimum], columns: list[str] | None) -> None:
+    def _finish(
+        self, prepared: PreparedClasses, optima: list[Optimum], columns: list[str] | None
+    ) -> None:
         kind, classes = prepared.model.kind, prepared.targets.classes
         labels = classes.tolist() if kind == "one_vs_rest" else [None]
         fits = [
             _naming_the_class(label, partial(_fitted, objective, optimum, columns))
             for label, objective, optimum in zip(labels, prepared.objectives, optima, strict=True)
         ]
-        histories = [_history(optimum) for optimum in optima]
+        histories = [history_of(optimum) for optimum in optima]
         self._kind, self._pairwise = kind, is_precomputed(self)
         self.classes_ = classes
         if kind == "one_vs_rest":
@@ -248,38 +249,6 @@ class GPClassifier(StorableEstimator, ClassEvidence, BayesianClassifier):
         statuses = {optimum.status for optimum in optima}
         self.status_ = next(status for status in _STATUS if status in statuses)
         self.n_iter_ = max(1, *(optimum.n_iterations for optimum in optima))
-
-    # --- predicting ---------------------------------------------------------------------------
-
-    @property
-    def predictive_(self) -> Predictive:  # type: ignore[override]
-        """The fitted process, as `predict_proba` asks it."""
-        check_is_fitted(self, "classes_")
-        members: list[Predictive] = list(self._posteriors())
-        if self._pairwise:
-            members = [PrecomputedPredictive(posterior) for posterior in self._posteriors()]
-        return Stacked(members) if self._kind == "one_vs_rest" else members[0]
-
-    def _model(self, X: Any) -> tuple[Predictive, Any]:
-        check_is_fitted(self, "classes_")
-        if self._pairwise:
-            require_numbers(X)
-            X = check_array(X, dtype=np.float64)
-        elif self._models()[0][0].is_numeric:
-            require_numbers(X)
-            X = validate_data(self, X, reset=False, dtype=np.float64, order="C")
-        return self.predictive_, X
-
-    def __sklearn_tags__(self) -> Any:
-        """Return scikit-learn's tags: pairwise when precomputed."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = is_precomputed(self)
-        return tags
-
-
-def _history(optimum: Optimum) -> dict[str, NDArray[np.float64]]:
-    thetas = np.array(optimum.thetas).reshape(len(optimum.values), optimum.theta.size)
-    return {"theta": thetas, "value": np.array(optimum.values)}
 
 
 def _fitted(objective: LatentObjective, optimum: Optimum, columns: list[str] | None) -> Fitted:

@@ -6,14 +6,14 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from mercer import means
-from mercer.estimators.evidence import FittedEvidence
 from mercer.estimators.inputs import require_numbers
 from mercer.estimators.nested import column_names
 from mercer.estimators.preparation import all_or_nothing, naming_the_model, prepare
 from mercer.estimators.regressor import BayesianRegressor
+from mercer.estimators.regressor_evidence import FittedEvidence
 from mercer.estimators.resolve import (
     as_kernel,
     as_likelihood,
@@ -22,14 +22,14 @@ from mercer.estimators.resolve import (
     require_mercer,
 )
 from mercer.estimators.rows import is_precomputed, kept_inputs
-from mercer.estimators.search import search, warn_of_fit
+from mercer.estimators.search import history_of, search, warn_of_fit
 from mercer.estimators.starting import Prepared
 from mercer.estimators.state import StorableEstimator
 from mercer.evidence import Optimum
 from mercer.evidence.optimum import Report
 from mercer.kernels import RBF
 from mercer.likelihoods import Gaussian, Likelihood
-from mercer.posterior import PrecomputedPredictive, Predictive, prior
+from mercer.posterior import Predictive, prior
 from mercer.registry import storable
 
 __all__ = ["GPRegressor"]
@@ -50,9 +50,11 @@ class GPRegressor(StorableEstimator, FittedEvidence, BayesianRegressor):
     ----------
     kernel : Kernel, scikit-learn kernel, "precomputed" or None, default None
         The covariance of f, where the search for hyperparameters starts (a free variance beyond
-        1e4 times or below 1e-4 times that of the targets is moved there). None is a multiple of an
-        RBF with one length scale a column, started, bounded and given hyperpriors in the units of
-        the data. With "precomputed", X is the kernel matrix itself (see Notes).
+        1e4 times or below 1e-4 times that of the targets is moved there). ``1.0 * RBF()`` learns
+        the size of the functions; that of ``RBF()`` stays 1, and targets far larger are taken for
+        noise (a warning says so), unless `normalize_y` puts them into its units. None is a multiple
+        of an RBF with one length scale a column, started, bounded and given hyperpriors in the
+        units of the data. With "precomputed", X is the kernel matrix itself (see Notes).
     likelihood : Likelihood or None, default None
         The noise: None learns one Gaussian variance; `Gaussian(variance)` starts there;
         `Gaussian(array)` holds known variances, one a row, or a whole noise covariance.
@@ -250,27 +252,15 @@ class GPRegressor(StorableEstimator, FittedEvidence, BayesianRegressor):
         self.log_marginal_likelihood_value_ = fit.log_evidence
         self.status_ = optimum.status
         self.n_iter_ = max(1, optimum.n_iterations)
-        thetas = np.array(optimum.thetas).reshape(len(optimum.values), optimum.theta.size)
-        self.history_ = {"theta": thetas, "value": np.array(optimum.values)}
+        self.history_ = history_of(optimum)
         warn_of_fit(objective, fit, searched=optimum.status != "fixed")
 
     # --- predicting ---------------------------------------------------------------------------
 
-    @property
-    def predictive_(self) -> Predictive:  # type: ignore[override]
-        """The fitted process, as `predict` asks it: `posterior_`, unless precomputed."""
-        return PrecomputedPredictive(self.posterior_) if self._pairwise else self.posterior_
-
     def _model(self, X: Any) -> tuple[Predictive, Likelihood, Any]:
         if not hasattr(self, "posterior_"):
             return self._prior(X)
-        if self._pairwise:
-            require_numbers(X)
-            X = check_array(X, dtype=np.float64)
-        elif self.kernel_.is_numeric:
-            require_numbers(X)
-            X = validate_data(self, X, reset=False, dtype=np.float64, order="C")
-        return self.predictive_, self.likelihood_, X
+        return super()._model(X)
 
     def _prior(self, X: Any) -> tuple[Predictive, Likelihood, Any]:
         """Return the process before any data.
@@ -293,10 +283,9 @@ class GPRegressor(StorableEstimator, FittedEvidence, BayesianRegressor):
         return prior(kernel, means.from_spec(self.mean), 1), likelihood, X
 
     def __sklearn_tags__(self) -> Any:
-        """Return scikit-learn's tags: predicts unfitted; pairwise when precomputed; outputs."""
+        """Return scikit-learn's tags: predicts unfitted, and takes several outputs or not."""
         tags = super().__sklearn_tags__()
         tags.requires_fit = False
-        tags.input_tags.pairwise = is_precomputed(self)
         tags.target_tags.multi_output = self.inference in ("auto", "exact") and (
             self.likelihood is None or isinstance(self.likelihood, Gaussian)
         )

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-__all__ = ["names_left_out", "require_numbers"]
+__all__ = ["names_left_out", "require_numbers", "require_targets"]
 
 _ADVICE = {
     "text": "encode text by scikit-learn's OneHotEncoder, or by its OrdinalEncoder with "
@@ -55,6 +55,14 @@ def require_numbers(X: Any, name: str = "X") -> None:
         known = any(fault.kind in _ADVICE for fault in faults)
         raise (ValueError if known else TypeError)(_text(name, faults))
     _require_finite(X, name)
+
+
+def require_targets(estimator: Any, y: Any) -> None:
+    """Raise ValueError if there is no y, in words that scikit-learn's checks look for."""
+    if y is None:
+        raise ValueError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None"
+        )
 
 
 @contextmanager

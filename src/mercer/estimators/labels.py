@@ -6,14 +6,27 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
 
 from mercer.estimators.nested import column_names
 
-__all__ = ["Targets", "codes_of", "hard_targets", "named_classes", "soft_targets"]
+__all__ = [
+    "Targets",
+    "checked_labels",
+    "codes_of",
+    "hard_targets",
+    "is_missing",
+    "missing_labels",
+    "named_classes",
+    "require_labels",
+    "soft_targets",
+]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
+Flags = NDArray[np.bool_]
 
 # What the probabilities of a row may add up to, beside 1: they are often rounded.
 _SUM = 1e-6
@@ -28,6 +41,53 @@ class Targets(NamedTuple):
 
     classes: NDArray[Any]
     Y: Floats
+
+
+def checked_labels(y: Any) -> NDArray[Any]:
+    """Return labels as an array (n,); raises ValueError that names the rows which have none."""
+    require_labels(
+        missing_labels(y),
+        "leave those rows out, or give all rows to TransductiveGPClassifier(unlabeled=None), which "
+        "finds the labels of rows that have none",
+    )
+    labels = column_or_1d(y, warn=True)
+    assert_all_finite(labels, input_name="y")
+    return np.asarray(labels)
+
+
+def is_missing(value: Any) -> bool:
+    """Whether this stands for a label that is not known: None, NaN, or pandas' NA."""
+    try:
+        return value is None or bool(value != value)
+    except TypeError:  # pandas.NA, which is neither equal to itself nor not
+        return True
+    except ValueError:  # an array, of which others speak
+        return False
+
+
+def missing_labels(y: Any) -> Flags:
+    """Return which labels are missing; none of a y that is no column, of which others speak."""
+    # In an array of text NaN would have become text.
+    values = np.asarray(y, dtype=object if isinstance(y, list | tuple) else None)
+    if values.ndim > 2 or values.ndim == 0 or values.shape[1:] not in ((), (1,)):
+        return np.zeros(len(values) if values.ndim else 0, dtype=bool)
+    if values.dtype.kind == "f":
+        return np.asarray(np.isnan(values.ravel()))
+    if values.dtype != object:
+        return np.zeros(len(values), dtype=bool)
+    return np.array([is_missing(value) for value in values.ravel()], dtype=bool)
+
+
+def require_labels(missing: Flags, remedy: str) -> None:
+    """Raise ValueError that names the rows, if labels are missing; `remedy` says what to do."""
+    rows = np.flatnonzero(missing)
+    if not rows.size:
+        return
+    shown = ", ".join(map(str, rows[:5])) + (" ..." if rows.size > 5 else "")
+    raise ValueError(
+        f"Input y contains NaN or None, no label, in row{'s' if rows.size > 1 else ''} {shown} "
+        f"(counted from 0): {remedy}"
+    )
 
 
 def hard_targets(y: NDArray[Any]) -> Targets:

@@ -6,19 +6,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from mercer import means
 from mercer.errors import NotPositiveDefiniteError
-from mercer.estimators.exact import prepare_exact
-from mercer.estimators.latent import prepare_latent
-from mercer.estimators.precomputed import require_no_inputs
+from mercer.estimators.precomputed import over_row_numbers
+from mercer.estimators.prepare_exact import prepare_exact
+from mercer.estimators.prepare_latent import prepare_latent
 from mercer.estimators.resolve import as_kernel, as_likelihood, chosen_engine
 from mercer.estimators.rows import is_precomputed, validated_rows
 from mercer.estimators.starting import Prepared
 from mercer.evidence import LatentObjective, Objective
-from mercer.kernels import Precomputed
 from mercer.likelihoods import Gaussian
 
 __all__ = ["all_or_nothing", "naming_the_model", "prepare"]
@@ -33,10 +31,8 @@ def prepare(estimator: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | Non
     mean = means.from_spec(estimator.mean)
     rows = validated_rows(estimator, X, y, sample_weight, kernel, inference, likelihood)
     if precomputed:
-        # The engine works on row numbers of the matrix.
-        require_no_inputs(mean)
-        kernel = Precomputed(rows.X)
-        rows = rows._replace(X=np.flatnonzero(rows.kept).astype(float)[:, None])
+        kernel, numbers = over_row_numbers(rows.X, rows.kept, mean)
+        rows = rows._replace(X=numbers)
     if inference == "exact":
         assert likelihood is None or isinstance(likelihood, Gaussian)
         return prepare_exact(estimator, kernel, likelihood, mean, rows)

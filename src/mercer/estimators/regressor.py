@@ -10,18 +10,18 @@ from scipy.special import ndtri
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 
 from mercer.estimators.nested import NestedParameters
-from mercer.estimators.observed import (
-    adds_noise,
-    is_symmetric,
+from mercer.estimators.options import as_generator
+from mercer.estimators.process import FittedProcess
+from mercer.likelihoods import Likelihood
+from mercer.likelihoods.observed import (
     observed_cov,
     observed_gradients,
     observed_mean,
     observed_var,
 )
-from mercer.likelihoods import Likelihood
 from mercer.posterior import Predictive
 
-__all__ = ["BayesianRegressor", "InputGradient", "as_generator"]
+__all__ = ["BayesianRegressor", "InputGradient"]
 
 Floats = NDArray[np.float64]
 
@@ -38,23 +38,24 @@ class InputGradient(NamedTuple):
 
 class BayesianRegressor(
     NestedParameters,
+    FittedProcess,
     MultiOutputMixin,  # type: ignore[misc]
     RegressorMixin,  # type: ignore[misc]
     BaseEstimator,  # type: ignore[misc]
 ):
     """Base of the regressors: predictions, intervals, samples and densities.
 
-    Subclasses fit, and implement `_model(X) -> (predictive, likelihood, inputs)`.
+    Subclasses fit, and set what `FittedProcess` names. One that predicts unfitted overrides
+    `_model`.
     """
 
-    predictive_: Predictive
-    likelihood_: Likelihood
     # Whether the targets came in columns, and so do predictions.
     _multioutput: bool = False
 
     def _model(self, X: Any) -> tuple[Predictive, Likelihood, Any]:
         """Return the process (fitted, or the prior), the likelihood, and X validated."""
-        raise NotImplementedError(f"{type(self).__name__} must define _model(X)")
+        X = self._new_inputs(X)
+        return self.predictive_, self.likelihood_, X
 
     def _shaped(self, values: Floats) -> Floats:
         """Drop the axis of outputs when fitted to one column of targets."""
@@ -113,7 +114,7 @@ class BayesianRegressor(
                 cov = observed_cov(likelihood, m, cov)
                 cov *= s**2
             return self._shaped(mean), self._shaped(cov)
-        if return_std or not (latent or adds_noise(likelihood)):
+        if return_std or not (latent or likelihood.adds_noise):
             mean, var = predictive.mean_and_var(X)
         else:
             mean = predictive.mean(X)
@@ -155,7 +156,7 @@ class BayesianRegressor(
         s = predictive.scale
         m, v = mean / s, var / s**2
         low = likelihood.quantile(m, v, tail)
-        if is_symmetric(likelihood):
+        if likelihood.is_symmetric:
             high = 2.0 * m - low  # which knows tails that 1 - tail has lost
         else:
             high = likelihood.quantile(m, v, min(1.0 - tail, _HIGHEST))
@@ -246,15 +247,3 @@ class BayesianRegressor(
         if not latent:
             draws = predictive.scale * likelihood.sample(draws / predictive.scale, rng)
         return draws.transpose(0, 2, 1) if self._multioutput else draws[..., 0]
-
-
-def as_generator(random_state: Any) -> np.random.Generator:
-    """Return a NumPy generator for any `random_state` that scikit-learn takes."""
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.default_rng(random_state.randint(2**31))
-    try:
-        return np.random.default_rng(random_state)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"random_state must be a whole number, a generator or None, got {random_state!r}"
-        ) from None

@@ -7,7 +7,12 @@ from typing import Any
 import numpy as np
 
 from mercer.estimators.nested import column_names
-from mercer.estimators.regressor import as_generator
+from mercer.estimators.options import (
+    check_search_options,
+    require_choice,
+    require_flag,
+    require_instance,
+)
 from mercer.evidence import CRITERIA, best_engine, engines_that_take, require_pair
 from mercer.kernels import Kernel, from_sklearn
 from mercer.likelihoods import Gaussian, Likelihood, SoftLabels, Softmax
@@ -20,9 +25,6 @@ __all__ = [
     "check_options",
     "chosen_engine",
     "is_sklearn_kernel",
-    "require_choice",
-    "require_count",
-    "require_flag",
     "require_mercer",
 ]
 
@@ -30,62 +32,12 @@ __all__ = [
 INFERENCES = ("auto", "exact", "laplace", "ep", "vi", "map")
 
 
-def require_choice(name: str, value: Any, choices: tuple[str | None, ...]) -> None:
-    """Raise ValueError unless the value is one of the choices."""
-    if not any(value is c or (isinstance(value, str) and value == c) for c in choices):
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
-
-
-def is_flag(value: Any) -> bool:
-    """Whether this is True or False, of Python's or of NumPy's."""
-    return isinstance(value, (bool, np.bool_))
-
-
-def is_whole(value: Any) -> bool:
-    """Whether this is a whole number; a flag is none."""
-    return isinstance(value, (int, np.integer)) and not is_flag(value)
-
-
-def require_flag(name: str, value: Any) -> None:
-    """Raise ValueError unless the value is True or False."""
-    if not is_flag(value):
-        raise ValueError(f"{name} must be True or False, got {value!r}")
-
-
-def require_count(name: str, value: Any, least: int) -> None:
-    """Raise ValueError unless the value is a whole number of at least so many."""
-    if not is_whole(value) or value < least:
-        raise ValueError(f"{name} must be a whole number from {least}, got {value!r}")
-
-
 def check_options(estimator: Any) -> None:
     """Raise ValueError for an option of a `GPRegressor` that is none of its choices."""
     require_choice("inference", estimator.inference, INFERENCES)
-    require_choice("hyperprior", estimator.hyperprior, ("default", None))
     require_choice("objective", estimator.objective, (*CRITERIA, "joint"))
-    if not callable(estimator.optimizer):
-        require_choice("optimizer", estimator.optimizer, ("lbfgs", None))
-    require_count("n_restarts", estimator.n_restarts, 0)
-    require_count("max_iter", estimator.max_iter, 1)
-    if not (is_flag(estimator.verbose) or callable(estimator.verbose)):
-        require_count("verbose", estimator.verbose, 0)
     require_flag("normalize_y", estimator.normalize_y)
-    require_flag("warm_start", estimator.warm_start)
-    n_jobs = estimator.n_jobs
-    if n_jobs is not None and not (is_whole(n_jobs) and n_jobs != 0):
-        raise ValueError(f"n_jobs must be a whole number other than 0, or None, got {n_jobs!r}")
-    # A RandomState is not asked for a generator, since that would draw from it.
-    if not isinstance(estimator.random_state, np.random.RandomState):
-        as_generator(estimator.random_state)
-
-
-def require_instance(name: str, spec: Any) -> None:
-    """Raise ValueError for a class where an object of it is wanted."""
-    if isinstance(spec, type):
-        raise ValueError(
-            f"{name} is the class {spec.__name__} itself, did you forget the brackets: "
-            f"{spec.__name__}()"
-        )
+    check_search_options(estimator)
 
 
 def is_sklearn_kernel(spec: Any) -> bool:

@@ -10,7 +10,7 @@ from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_array, validate_data
 
-from mercer.estimators.inputs import require_numbers
+from mercer.estimators.inputs import require_numbers, require_targets
 from mercer.estimators.memory import require_memory
 from mercer.evidence import best_engine
 from mercer.kernels import Kernel
@@ -20,9 +20,11 @@ from mercer.posterior.factors import frozen
 
 __all__ = [
     "Rows",
+    "checked_inputs",
     "checked_weights",
     "is_precomputed",
     "kept_inputs",
+    "kept_weights",
     "matrices_of",
     "powers",
     "validated_rows",
@@ -48,7 +50,8 @@ _LIGHTEST = 1e-290
 
 def is_precomputed(estimator: Any) -> bool:
     """Whether the estimator is to be given kernel matrices instead of inputs."""
-    return isinstance(estimator.kernel, str) and estimator.kernel == "precomputed"
+    kernel = getattr(estimator, "kernel", None)
+    return isinstance(kernel, str) and kernel == "precomputed"
 
 
 class Rows(NamedTuple):
@@ -81,33 +84,19 @@ def validated_rows(
     precomputed = is_precomputed(estimator)
     matrices = _matrices(estimator, precomputed, inference, likelihood)
     what = "an exact fit" if inference == "exact" else f"a fit with inference={inference!r}"
-    if kernel is None or kernel.is_numeric:
-        require_numbers(X)
-        require_numbers(y, "y")
-        # before anything is copied
-        shape = getattr(X, "shape", None)
-        n = shape[0] if shape else len(X) if hasattr(X, "__len__") else 0
-        require_memory(n, matrices, what)
-        X, y = validate_data(
-            estimator, X, y, multi_output=True, y_numeric=True, dtype=np.float64, order="C"
-        )
-        if kernel is not None:
-            X = kernel.inputs(X)
-    else:
-        X = kernel.inputs(X)
-        require_memory(len(X), matrices, what)
-        y = check_array(y, ensure_2d=False, dtype=np.float64)
+    require_targets(estimator, y)
+    require_memory(_count(X), matrices, what)  # before anything is copied
+    X, y = checked_inputs(estimator, X, kernel, y)
     multioutput = np.ndim(y) == 2
     Y = np.array(y, dtype=float)
     Y = Y.reshape(len(Y), -1)
     if len(Y) != len(X):
         raise ValueError(f"X has {len(X)} rows and y has {len(Y)}")
-    if sample_weight is None:
-        return Rows(X, Y, None, np.ones(len(Y), dtype=bool), multioutput)
-    weights = powers(sample_weight, len(Y))
-    kept = weights > 0
-    X, Y, weights = X if precomputed else X[kept], Y[kept], weights[kept]
-    return Rows(X, Y, None if np.all(weights == 1.0) else weights, kept, multioutput)
+    weights, kept = kept_weights(sample_weight, len(Y))
+    if np.all(kept):
+        return Rows(X, Y, weights, kept, multioutput)
+    X = X if precomputed else X[kept]
+    return Rows(X, Y[kept], weights, kept, multioutput)
 
 
 def kept_inputs(X: Any, posterior: Posterior) -> Any:
@@ -151,6 +140,45 @@ def powers(sample_weight: ArrayLike, n: int) -> Floats:
         )
     weights[weights < _LIGHTEST * max(1.0, largest)] = 0.0
     return weights
+
+
+def kept_weights(
+    sample_weight: ArrayLike | None, n: int
+) -> tuple[Floats | None, NDArray[np.bool_]]:
+    """Return the weights of the rows that are kept, None if all are 1, and which of n these are."""
+    if sample_weight is None:
+        return None, np.ones(n, dtype=bool)
+    weights = powers(sample_weight, n)
+    kept = weights > 0
+    return None if np.all(weights[kept] == 1.0) else weights[kept], kept
+
+
+def checked_inputs(estimator: Any, X: Any, kernel: Kernel | None, y: Any = None) -> Any:
+    """Return what is given to `fit` as X, checked, as the kernel takes it; None is the default one.
+
+    Of a precomputed matrix, for which there is no kernel yet, it is the matrix. With targets y that
+    are numbers it is the pair of both.
+    """
+    if kernel is not None and not kernel.is_numeric:
+        X = kernel.inputs(X)
+        return X if y is None else (X, check_array(y, ensure_2d=False, dtype=np.float64))
+    require_numbers(X)
+    options = {"dtype": np.float64, "order": "C"}
+    if y is None:
+        X = validate_data(estimator, X, **options)
+    else:
+        require_numbers(y, "y")
+        X, y = validate_data(estimator, X, y, multi_output=True, y_numeric=True, **options)
+    X = X if kernel is None else kernel.inputs(X)
+    return X if y is None else (X, y)
+
+
+def _count(X: Any) -> int:
+    """Return how many rows X has, as far as that can be told before it is checked."""
+    shape = getattr(X, "shape", None)
+    if shape is None:
+        return len(X) if hasattr(X, "__len__") else 0
+    return int(shape[0]) if len(shape) else 0
 
 
 def matrices_of(

@@ -1,13 +1,14 @@
-"""Looking for the hyperparameters of a `GPRegressor`."""
+"""Looking for hyperparameters, and what to say of what was found."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mercer.errors import ConvergenceWarning, JitterWarning, UndeterminedWarning, warn
-from mercer.estimators.regressor import as_generator
+from mercer.estimators.options import as_generator
 from mercer.estimators.starting import Prepared
 from mercer.evidence import (
     LatentObjective,
@@ -16,17 +17,18 @@ from mercer.evidence import (
     ascend,
     engines_that_take,
     maximise,
-    warn_if_miscalibrated,
     warn_of_search,
 )
 from mercer.evidence.guarded import Fitted
 from mercer.evidence.optimum import Lines, Report
 
-__all__ = ["search", "warn_of_fit"]
+__all__ = ["history_of", "maximise_for", "report_of", "search", "warn_of_fit", "warn_of_jitter"]
+
+Floats = NDArray[np.float64]
 
 
 def search(estimator: Any, prepared: Prepared, columns: list[str] | None) -> Optimum:
-    """Return where the search ends that an estimator asks for; `columns` are the inputs' names."""
+    """Return where the search ends that a regressor asks for; `columns` are the inputs' names."""
     objective, reason = prepared.objective, prepared.undetermined
     if estimator.optimizer is None:
         # The factorisation that makes the posterior is all the work there is.
@@ -40,20 +42,14 @@ def search(estimator: Any, prepared: Prepared, columns: list[str] | None) -> Opt
             UndeterminedWarning,
         )
         return Optimum(objective.theta, np.nan, "fixed", reason)
-    report = _report(estimator)
+    report = report_of(estimator)
     joint = estimator.objective == "joint"
-    if isinstance(objective, LatentObjective) and joint:
-        optimum = ascend(objective, max_iter=estimator.max_iter, report=report)
+    if joint:  # which goes with inference="map" alone
+        mode = cast(LatentObjective, objective)
+        optimum = ascend(mode, max_iter=estimator.max_iter, report=report)
     else:
-        optimum = maximise(
-            objective.judge() if isinstance(objective, LatentObjective) else objective,
-            optimizer=estimator.optimizer,
-            n_restarts=estimator.n_restarts,
-            max_iter=estimator.max_iter,
-            n_jobs=estimator.n_jobs,
-            random_state=as_generator(estimator.random_state),
-            report=report,
-        )
+        rng = as_generator(estimator.random_state)
+        optimum = maximise_for(estimator, objective, rng, report, estimator.n_jobs)
     objective.release()
     warn_of_search(objective, optimum, columns)
     if joint:
@@ -77,22 +73,42 @@ def _warn_of_shrinking(objective: Objective | LatentObjective, optimum: Optimum)
         )
 
 
-def _report(estimator: Any) -> Report | None:
+def maximise_for(
+    estimator: Any,
+    objective: Objective | LatentObjective,
+    rng: np.random.Generator,
+    report: Report | None,
+    n_jobs: int | None,
+) -> Optimum:
+    """Maximise an objective by the optimiser and from the starts that an estimator asks for."""
+    return maximise(
+        objective.judge(),
+        optimizer=estimator.optimizer,
+        n_restarts=estimator.n_restarts,
+        max_iter=estimator.max_iter,
+        n_jobs=n_jobs,
+        random_state=rng,
+        report=report,
+    )
+
+
+def report_of(estimator: Any, parts: int = 1) -> Report | None:
+    """Return whom to tell of each evaluation, in a search of so many parts; None for nobody."""
     if callable(estimator.verbose):
         told: Report = estimator.verbose
         return told
-    return Lines(1 + estimator.n_restarts) if estimator.verbose else None
+    return Lines(parts * (1 + estimator.n_restarts)) if estimator.verbose else None
+
+
+def history_of(optimum: Optimum) -> dict[str, Floats]:
+    """Return every evaluation of a search: "theta" (k, p) and "value" (k,)."""
+    thetas = np.array(optimum.thetas).reshape(len(optimum.values), optimum.theta.size)
+    return {"theta": thetas, "value": np.array(optimum.values)}
 
 
 def warn_of_fit(objective: Objective | LatentObjective, fit: Fitted, searched: bool) -> None:
     """Warn of jitter, of an engine that has not settled, and of outputs that do not go together."""
-    if fit.jitter > 0:
-        warn(
-            f"{fit.jitter:.3g} was added to the diagonal of the covariance to factorise it "
-            "(kept as `jitter_`); rows may repeat with too little noise, or a length scale may "
-            "be far longer than the data",
-            JitterWarning,
-        )
+    warn_of_jitter(fit.jitter)
     if getattr(fit.solution, "status", "converged") == "stopped":
         warn(
             f"inference={objective.inference!r} stopped before it had settled on the latent "
@@ -100,6 +116,15 @@ def warn_of_fit(objective: Objective | LatentObjective, fit: Fitted, searched: b
             f"of {', '.join(map(repr, engines_that_take(fit.likelihood)))}",
             ConvergenceWarning,
         )
-    if isinstance(objective, Objective) and objective.data.Y.shape[1] > 1 and searched:
-        problem = objective.problem(fit.kernel, fit.likelihood)
-        warn_if_miscalibrated(problem, fit.solution, objective.data.weights)
+    if searched:
+        objective.warn_of_outputs(fit)
+
+
+def warn_of_jitter(jitter: float) -> None:
+    """Warn of what had to be added to the covariance, if anything."""
+    if jitter > 0:
+        warn(
+            f"{jitter:.3g} was added to the diagonal of the covariance to factorise it (kept as "
+            "`jitter_`); rows may repeat, or a length scale may be far longer than the data",
+            JitterWarning,
+        )

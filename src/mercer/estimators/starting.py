@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,20 +48,37 @@ class BegunKernel(NamedTuple):
     widths: Floats
 
 
+class _Rows(Protocol):
+    """Training rows, of a regression or of classes."""
+
+    @property
+    def X(self) -> Any:
+        """Inputs."""
+
+    @property
+    def weights(self) -> Floats | None:
+        """Their weights, None if all are 1."""
+
+
 def begun_kernel(
-    kernel: Kernel | None, rows: Rows, variance: float, hyperprior: str | None
+    kernel: Kernel | None,
+    rows: _Rows,
+    variance: float,
+    hyperprior: str | None,
+    default_of: Callable[[Floats, float, bool], Scaled] = default_kernel,
 ) -> BegunKernel:
     """Return the kernel that a fit begins with, None standing for the default one.
 
-    `variance` is that of the function, as far as the data tell. Raises ValueError for a kernel
-    that is no covariance.
+    `variance` is that of the function, as far as the data tell; `default_of` makes the default
+    kernel of the columns' widths, the variance, and whether there are hyperpriors. Raises
+    ValueError for a kernel that is no covariance.
     """
     widths = np.ones(1)
     if kernel is None or kernel.is_numeric:
         widths = spread(rows.X, rows.weights)
     default = None
     if kernel is None:
-        kernel = default = default_kernel(widths, variance, hyperprior is not None)
+        kernel = default = default_of(widths, variance, hyperprior is not None)
     kernel = kernel.anchored(rows.X)
     require_mercer(kernel)
     return BegunKernel(kernel, default, widths)
@@ -77,7 +95,7 @@ def begins_warm(estimator: Any, kernel: Kernel) -> bool:
     """Whether the search is to start from the last fit, and that had a kernel of the same form."""
     if not (estimator.warm_start and hasattr(estimator, "kernel_")):
         return False
-    last = estimator.kernel_[0] if isinstance(estimator.kernel_, list) else estimator.kernel_
+    last = estimator._models()[0][0]
     return bool(last.parameter_names == kernel.parameter_names)
 
 

@@ -6,27 +6,24 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from mercer.estimators.class_options import check_class_options
 from mercer.estimators.classifier import BayesianClassifier
 from mercer.estimators.gp_classifier import GPClassifier
-from mercer.estimators.inputs import require_numbers
 from mercer.estimators.nested import column_names
+from mercer.estimators.options import require_choice, require_count
 from mercer.estimators.preparation import all_or_nothing
-from mercer.estimators.probabilities import (
-    Probabilities,
-    link_probabilities,
-    softmax_probabilities,
-)
-from mercer.estimators.resolve import require_choice, require_count
 from mercer.estimators.rows import is_precomputed
 from mercer.estimators.state import StorableEstimator
 from mercer.estimators.transductive_fit import Transduction, transduce
 from mercer.estimators.transductive_rows import PartRows, part_rows
 from mercer.evidence.optimum import Report
 from mercer.likelihoods import Probit, Softmax
-from mercer.posterior import Posterior, PrecomputedPredictive, Predictive
+from mercer.likelihoods.class_probabilities import (
+    Probabilities,
+    link_probabilities,
+    softmax_probabilities,
+)
 from mercer.posterior.outputs import output_moments
 from mercer.registry import storable
 
@@ -76,7 +73,8 @@ class TransductiveGPClassifier(StorableEstimator, BayesianClassifier):
         from the beginning: faster, and often nothing but what the rows with labels say. At the end
         they are hard in both cases.
     unlabeled : any, default -1
-        The mark in y of rows that have no label. None and NaN stand for any missing value.
+        The mark in y of rows that have no label. None and NaN stand for any missing value. Where no
+        row is marked there is a warning: this is then :class:`GPClassifier`.
     mean : {"zero", "constant", "linear"}, Mean or callable, default "zero"
         The mean of the latent functions, as that of :class:`GPClassifier`.
     hyperprior : {"default", None}, default "default"
@@ -129,7 +127,7 @@ class TransductiveGPClassifier(StorableEstimator, BayesianClassifier):
 
     See Also
     --------
-    GPClassifier : for rows that all have labels; without unlabelled rows this is the same.
+    GPClassifier : for rows that all have labels.
     mercer.inference.transductive : the engine.
 
     Notes
@@ -255,40 +253,15 @@ class TransductiveGPClassifier(StorableEstimator, BayesianClassifier):
 
     # --- predicting ---------------------------------------------------------------------------
 
-    @property
-    def predictive_(self) -> Predictive:  # type: ignore[override]
-        """The fitted process, as `predict_proba` asks it."""
-        check_is_fitted(self, "classes_")
-        process: Posterior = self.posterior_
-        return PrecomputedPredictive(process) if self._pairwise else process
-
-    def _model(self, X: Any) -> tuple[Predictive, Any]:
-        check_is_fitted(self, "classes_")
-        if self._pairwise:
-            require_numbers(X)
-            X = check_array(X, dtype=np.float64)
-        elif self.kernel_.is_numeric:
-            require_numbers(X)
-            X = validate_data(self, X, reset=False, dtype=np.float64, order="C")
-        return self.predictive_, X
-
     def _averages(self, inputs: Any) -> Probabilities:
         """Return the probabilities of rows as the kernel takes them."""
         if isinstance(self.likelihood_, Softmax):
             return softmax_probabilities(*output_moments(self.posterior_, inputs))
         return link_probabilities(self._links, *self.posterior_.mean_and_var(inputs))
 
-    @property
-    def theta_(self) -> Floats:
-        """The fitted hyperparameters [kernel_, likelihood_, mean_] as one flat vector."""
-        check_is_fitted(self, "classes_")
-        parts = self.kernel_, self.likelihood_, self.mean_
-        return np.concatenate([part.theta for part in parts])
-
     def __sklearn_tags__(self) -> Any:
-        """Return scikit-learn's tags: pairwise when precomputed, and what "probit" cannot do."""
+        """Return scikit-learn's tags: what "probit" cannot do beside the others."""
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = is_precomputed(self)
         is_probit = isinstance(self.likelihood, Probit) or str(self.likelihood) == "probit"
         tags.classifier_tags.multi_class = not is_probit
         return tags

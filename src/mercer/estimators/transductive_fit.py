@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from mercer import means
-from mercer.errors import ConvergenceWarning, JitterWarning, warn
-from mercer.estimators.class_search import search
+from mercer.errors import ConvergenceWarning, warn
+from mercer.estimators.class_search import search_classes
 from mercer.estimators.preparation import naming_the_model
+from mercer.estimators.search import warn_of_jitter
 from mercer.estimators.starting import warmed
 from mercer.estimators.transductive_rows import PartRows
 from mercer.evidence import LatentData, LatentObjective, Optimum, warn_of_search
@@ -59,14 +60,14 @@ def transduce(
     """
     known = rows.codes >= 0
     objective = _begun(estimator, rows, known)
-    (optimum,) = search(classifier, [objective])
+    (optimum,) = search_classes(classifier, [objective])
     found = _labelled(estimator, rows, objective, optimum, None)
     once = clone(classifier).set_params(n_restarts=0)
     settled = bool(np.all(known)) or optimum.status == "fixed"
     while not settled and optimum.status != "interrupted" and found.n_sweeps < estimator.n_sweeps:
         held = found.solution.labels
         objective = _objective(rows, found.model, np.ones(len(known), dtype=bool), held)
-        (optimum,) = search(once, [objective])
+        (optimum,) = search_classes(once, [objective])
         found = _labelled(estimator, rows, objective, optimum, found)
         settled = np.array_equal(found.solution.labels, held)
     with naming_the_model(objective):
@@ -142,10 +143,4 @@ def _warn(solution: Solution) -> None:
             "and try a kernel of less variance",
             ConvergenceWarning,
         )
-    if solution.jitter > 0:
-        warn(
-            f"{solution.jitter:.3g} was added to the diagonal of the covariance to factorise it "
-            "(kept as `jitter_`); rows may repeat, or a length scale may be far longer than the "
-            "data",
-            JitterWarning,
-        )
+    warn_of_jitter(solution.jitter)

@@ -7,13 +7,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import assert_all_finite
-from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
+from sklearn.utils.validation import check_consistent_length, column_or_1d
 
+from mercer.errors import MercerWarning, warn
 from mercer.estimators.classification import prepare_classes
-from mercer.estimators.inputs import require_numbers
-from mercer.estimators.labels import hard_targets
+from mercer.estimators.inputs import require_targets
+from mercer.estimators.labels import (
+    hard_targets,
+    is_missing,
+    missing_labels,
+    require_labels,
+)
 from mercer.estimators.resolve import as_kernel
-from mercer.estimators.rows import checked_weights, is_precomputed
+from mercer.estimators.rows import checked_inputs, is_precomputed, kept_weights
 from mercer.evidence import LatentObjective
 
 __all__ = ["PartRows", "part_rows", "unmarked"]
@@ -53,22 +59,34 @@ def part_rows(
         With the same model, and no optimiser.
     X, y, sample_weight : what was given
     """
-    if y is None:
-        raise ValueError(
-            f"{type(estimator).__name__} requires y to be passed, but the target y is None"
-        )
-    inputs = _inputs(estimator, X)
+    require_targets(estimator, y)
+    precomputed = is_precomputed(estimator)
+    kernel = None if precomputed else as_kernel(estimator.kernel, X)[0]
+    inputs = checked_inputs(estimator, X, kernel)
+    if precomputed:  # of which the engine takes the numbers of rows
+        inputs = np.arange(len(inputs), dtype=float)[:, None]
     labels = column_or_1d(_as_array(y, estimator.unlabeled), warn=True)
     check_consistent_length(inputs, labels)
     n = len(labels)
-    kept = np.ones(n, dtype=bool)
-    if sample_weight is not None:
-        kept = checked_weights(sample_weight, n) > 0
-    known = unmarked(labels, estimator.unlabeled)
+    _, kept = kept_weights(sample_weight, n)
+    mark = estimator.unlabeled
+    known = unmarked(labels, mark)
+    require_labels(
+        known & missing_labels(y),
+        f"rows without a label are marked by unlabeled={mark!r}. If these are such rows, set "
+        "unlabeled=None, which stands for all of them; else leave them out",
+    )
     given = _of_one_type(labels[known & kept])
     assert_all_finite(given, input_name="y")
-    _require_classes(given, int(np.sum(kept & ~known)), estimator.unlabeled)
+    _require_classes(given, int(np.sum(kept & ~known)), mark)
     targets = hard_targets(given)
+    if np.all(known[kept]):
+        warn(
+            f"no row is marked as without a label by unlabeled={mark!r}, so that this is an "
+            "ordinary classifier, GPClassifier. Give all rows, and mark in y those that have no "
+            "label",
+            MercerWarning,
+        )
     codes = np.full(n, -1)
     codes[known & kept] = np.argmax(targets.Y, axis=1)
     made_up = targets.classes[np.where(codes < 0, np.arange(n) % len(targets.classes), codes)]
@@ -89,19 +107,6 @@ def part_rows(
     )
 
 
-def _inputs(estimator: Any, X: Any) -> Any:
-    """Return the rows as the kernel takes them; of a precomputed matrix their numbers."""
-    precomputed = is_precomputed(estimator)
-    kernel = None if precomputed else as_kernel(estimator.kernel, X)[0]
-    if kernel is not None and not kernel.is_numeric:
-        return kernel.inputs(X)
-    require_numbers(X)
-    X = validate_data(estimator, X, dtype=np.float64, order="C")
-    if precomputed:
-        return np.arange(len(X), dtype=float)[:, None]
-    return X if kernel is None else kernel.inputs(X)
-
-
 def unmarked(labels: NDArray[Any], mark: Any) -> Flags:
     """Return which labels are not the mark of rows without one.
 
@@ -116,32 +121,25 @@ def unmarked(labels: NDArray[Any], mark: Any) -> Flags:
     >>> unmarked(np.array([0.0, np.nan, 1.0]), None)
     array([ True, False,  True])
     """
-    if _is_missing(mark):
-        return np.array([not _is_missing(label) for label in labels.tolist()], dtype=bool)
-    return np.array([_is_missing(label) or label != mark for label in labels.tolist()], dtype=bool)
+    if is_missing(mark):
+        return np.array([not is_missing(label) for label in labels.tolist()], dtype=bool)
+    return np.array([is_missing(label) or label != mark for label in labels.tolist()], dtype=bool)
 
 
 def _as_array(y: Any, mark: Any) -> NDArray[Any]:
     """Return labels as an array, in which a mark that is no text has not been turned into text."""
     labels = np.asarray(y)
-    if labels.dtype.kind not in "US" or isinstance(mark, str) or _is_missing(mark):
+    if labels.dtype.kind not in "US" or isinstance(mark, str):
         return labels
     if isinstance(y, list | tuple) and not all(isinstance(label, str) for label in y):
         return np.array(y, dtype=object)
-    if np.any(labels == str(mark)):
+    if not is_missing(mark) and np.any(labels == str(mark)):
         raise ValueError(
             f"y is text and has the label {str(mark)!r}, while rows without a label are marked by "
             f"unlabeled={mark!r}. If {str(mark)!r} is meant to be that mark, set "
             f"unlabeled={str(mark)!r}; if it is a class, set unlabeled=None, or what your mark is"
         )
     return labels
-
-
-def _is_missing(value: Any) -> bool:
-    try:
-        return value is None or bool(value != value)
-    except TypeError:  # pandas.NA, which is neither equal to itself nor not
-        return True
 
 
 def _of_one_type(labels: NDArray[Any]) -> NDArray[Any]:

@@ -1,6 +1,5 @@
 """Choosing hyperparameters: the objective, its maximisation, and what to say of the optimum."""
 
-from mercer.evidence.calibration import warn_if_miscalibrated
 from mercer.evidence.coordinate import ascend
 from mercer.evidence.diagnostics import (
     hessian,
@@ -30,6 +29,5 @@ __all__ = [
     "require_pair",
     "standard_errors",
     "undetermined",
-    "warn_if_miscalibrated",
     "warn_of_search",
 ]

@@ -96,8 +96,8 @@ def ascend(
             raise
         status, message = "interrupted", "interrupted; the best point so far is kept"
         warn(
-            f"the fit was interrupted after {len(ascent.values)} turns; the best parameters so far "
-            "are kept",
+            f"the fit was interrupted after {ascent.turns} turns; the best parameters so far are "
+            "kept",
             ConvergenceWarning,
         )
     return ascent.optimum(status, message)
@@ -142,10 +142,15 @@ class _Ascent:
         return point
 
     @property
+    def turns(self) -> int:
+        """How many turns have led to a higher point: the first value is that of the start."""
+        return len(self.values) - 1
+
+    @property
     def slope(self) -> float:
         """The steepest slope at the point of the search, along a direction that is not bounded."""
         assert self.at is not None
-        theta, along = self.at.theta, self.directions.T @ self.at.gradient
+        theta, along = self.at.theta, self.directions.pull(self.at.gradient)
         low, high = self.bounds.T
         inside = (theta > low) & (theta < high)
         return float(np.max(np.abs(along[inside]), initial=0.0))
@@ -159,13 +164,12 @@ class _Ascent:
         """Return where the search stands."""
         assert self.at is not None
         at, jitter = self.at, self.objective.jitter
-        turns = len(self.values) - 1
-        record = self.thetas, self.values, turns
+        record = self.thetas, self.values, self.turns
         return Optimum(at.theta, at.value, status, message, *record, self.slope, jitter)
 
     # --- the two kinds of turn ----------------------------------------------------------------
 
-    def alternate(self, at: _Point) -> _Point | None:
+    def alternate(self, at: _Point) -> _Point:
         """Return the mode at the hyperparameters that are best for the latent values of `at`."""
         theta = self.climb(lambda theta: self.beside(theta, at.latent)[:2], at, _REACH)
         # begun from the same latent values, the mode is not a lower one
@@ -190,13 +194,13 @@ class _Ascent:
 
         Where it has no value it is a penalty that falls off with the distance.
         """
-        T, low, high = self.directions, *self.bounds.T
-        centre = np.linalg.solve(T, at.theta)
-        unit = 1.0 / max(1.0, float(np.linalg.norm(T.T @ at.gradient)))
+        steps, low, high = self.directions, *self.bounds.T
+        centre = steps.along(at.theta)
+        unit = 1.0 / max(1.0, float(np.linalg.norm(steps.pull(at.gradient))))
         height = 10.0 * (1.0 + abs(at.value))
 
         def minimised(along: Floats) -> tuple[float, Floats]:
-            theta = T @ along
+            theta = steps.theta(along)
             try:
                 value, gradient = function(theta)
             except NotPositiveDefiniteError:
@@ -204,14 +208,14 @@ class _Ascent:
                 step = theta - at.theta
                 value = at.value - height * (1.0 + float(step @ step))
                 gradient = -2.0 * height * step
-            return -unit * value, -unit * (T.T @ gradient)
+            return -unit * value, -unit * steps.pull(gradient)
 
         box = np.stack([np.maximum(low, centre - reach), np.minimum(high, centre + reach)], axis=1)
         options = {"maxiter": _STEPS, "maxfun": 2 * _STEPS, "ftol": 1e-12, "gtol": 1e-6 * unit}
         found = minimize(
             minimised, centre, jac=True, method="L-BFGS-B", bounds=box, options=options
         )
-        return np.asarray(np.clip(T @ found.x, low, high))
+        return np.asarray(np.clip(steps.theta(found.x), low, high))
 
     # --- the joint density --------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from mercer.errors import BoundWarning, ConvergenceWarning, warn
 from mercer.evidence.defaults import deviation, rounding
+from mercer.evidence.directions import Directions
 from mercer.evidence.latent import LatentObjective
 from mercer.evidence.noise_alone import evidence_of_noise
 from mercer.evidence.objective import Data, Objective
@@ -17,6 +18,7 @@ from mercer.evidence.optimum import Optimum
 from mercer.evidence.parts import parts
 from mercer.evidence.searchable import Searchable
 from mercer.evidence.shares import NEGLIGIBLE, variances_over
+from mercer.evidence.unscaled import warn_if_too_small
 from mercer.inference.exact import conditioned
 from mercer.kernels import Kernel, Precomputed
 from mercer.kernels.dot import Dot
@@ -98,7 +100,7 @@ def undetermined(data: Data, mean: Mean) -> str | None:
 def warn_of_search(
     objective: Objective | LatentObjective, optimum: Optimum, columns: Sequence[str] | None = None
 ) -> None:
-    """Warn of a search that stopped early, of bounds, and of rows that are all far apart.
+    """Warn of a search that stopped early, of bounds, and of kernels too small or too short.
 
     `columns` are the names of the inputs, if they have any.
     """
@@ -115,6 +117,7 @@ def warn_of_search(
     warn_at_bounds(objective, optimum.theta, words, _advice_on_terms(objective, kernel))
     if isinstance(objective, Objective):
         warn_if_noise_does_better(objective, optimum)
+    warn_if_too_small(objective, optimum)
     if kernel.is_numeric and not isinstance(kernel, Precomputed):
         warn_if_unrelated(kernel, objective.data.X)
 
@@ -195,12 +198,9 @@ def _advice_on_terms(
 
 def _shares(objective: Objective | LatentObjective, kernel: Kernel) -> dict[str, float]:
     """Return how much of the targets' variance each variance in the kernel accounts for."""
-    if isinstance(objective, Objective):
-        seen = objective.data.Y / objective.data.scale
-    else:
-        seen = np.asarray(objective.likelihood.initial(objective.data.y), dtype=float)
-    unit = float(np.mean(deviation(seen) ** 2)) or 1.0
-    variances = variances_over(kernel, objective.data.X)
+    data = objective.data
+    unit = float(np.mean(deviation(objective.latent, data.weights) ** 2)) or 1.0
+    variances = variances_over(kernel, data.X, data.weights)
     return {f"kernel.{name}": variance / unit for name, variance in variances.items()}
 
 
@@ -251,14 +251,14 @@ def hessian(
     evaluate: Callable[[Floats], tuple[float, Floats]],
     theta: Floats,
     step: float = 1e-4,
-    directions: Floats | None = None,
+    directions: Directions | None = None,
 ) -> Floats:
     """Return the second derivatives of a function by central differences of its gradient.
 
     `evaluate` must raise where it has no value, rather than return a penalty. The differences are
-    along `directions`, the columns of a matrix, or without these along the components of theta.
+    along `directions`, or without these along the components of theta.
     """
-    T = np.eye(theta.size) if directions is None else directions
+    T = np.eye(theta.size) if directions is None else directions.matrix()
     slopes = [
         (evaluate(theta + shift)[1] - evaluate(theta - shift)[1]) / (2.0 * step)
         for shift in step * T.T

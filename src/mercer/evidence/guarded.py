@@ -8,18 +8,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mercer.errors import NotPositiveDefiniteError
+from mercer.evidence.directions import Directions
 from mercer.kernels import Kernel
 from mercer.means import Mean
 from mercer.params import Parametrised
 from mercer.posterior import Posterior
 
-__all__ = ["Fitted", "Guarded"]
+__all__ = ["Fitted", "Guarded", "LeftOut"]
 
 Floats = NDArray[np.float64]
 
@@ -43,11 +44,23 @@ class Fitted(NamedTuple):
     solution: Any
 
 
+class LeftOut(NamedTuple):
+    """Each row predicted from all the others, (n, P) all.
+
+    mean, std : the prediction of a new observation at the row
+    log_density : the log density of the row's target under it
+    """
+
+    mean: Floats
+    std: Floats
+    log_density: Floats
+
+
 class Guarded(ABC):
     """A `Searchable` over the free parameters of a model's parts.
 
-    A subclass gives `evaluate`, `value`, `fitted` and `_jitter_for`, and sets `_last_good` where it
-    finds a value.
+    A subclass gives `evaluate`, `value`, `log_evidence`, `fitted`, `left_out` and `_jitter_for`,
+    and sets `latent`, and `_last_good` where it finds a value.
 
     Parameters
     ----------
@@ -60,6 +73,9 @@ class Guarded(ABC):
     bounds : array of shape (p, 2), optional
         The interval of each component; the parts' own without it.
     """
+
+    #: What the targets say of the latent function, in the kernel's units, (n, P).
+    latent: Floats
 
     def __init__(
         self, kernel: Kernel, others: dict[str, Parametrised], X: Any, bounds: Floats | None = None
@@ -82,12 +98,29 @@ class Guarded(ABC):
         """Return the value alone, minus infinity where there is none."""
 
     @abstractmethod
+    def log_evidence(self, theta: ArrayLike, gradient: bool = False) -> tuple[float, Floats | None]:
+        """Return the log evidence without hyperpriors, and its gradient if asked for.
+
+        theta = [kernel, likelihood, mean], whatever of it a search goes over.
+        """
+
+    @abstractmethod
     def fitted(self, theta: Floats) -> Fitted:
         """Return the model at theta with its posterior; raises where there is none."""
 
     @abstractmethod
+    def left_out(self) -> LeftOut:
+        """Predict each row from all the others, in closed form, at the start."""
+
+    @abstractmethod
     def _jitter_for(self, theta: Floats) -> float:
         """Return the jitter that is needed there; raises where none serves."""
+
+    def warn_of_outputs(self, fit: Fitted) -> None:  # noqa: B027
+        """Warn of outputs that do not go together; without several there is nothing to say."""
+
+    def release(self) -> None:  # noqa: B027
+        """Give back memory of size n x n, if any is held."""
 
     # --- the vector ---------------------------------------------------------------------------
 
@@ -106,9 +139,9 @@ class Guarded(ABC):
         return [f"{label}.{name}" for label, part in parts for name in part.parameter_names]
 
     @property
-    def directions(self) -> Floats:
-        """The steps that suit the search, in the columns of a matrix (p, p): the unit matrix."""
-        return np.eye(self.theta.size)
+    def directions(self) -> Directions:
+        """The steps that suit the search: the components of theta."""
+        return Directions(self.theta.size)
 
     def _with(self, theta: ArrayLike) -> list[Any]:
         """Return the parts with these parameters."""
@@ -144,6 +177,10 @@ class Guarded(ABC):
             values.append(self.value(np.concatenate([kernel.theta, rest])))
             self._forget()  # what one of them needs the others may do without
         self.kernel = kernels[int(np.argmax(values))]
+
+    def judge(self) -> Self:
+        """Return the objective whose evidence can be searched: this one, if it has one."""
+        return self
 
     def _forget(self) -> None:
         """Begin again, as if nothing had been evaluated yet."""

@@ -14,12 +14,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mercer.errors import NotPositiveDefiniteError
+from mercer.evidence.directions import Directions
 from mercer.evidence.engines import arrays_of, best_engine, engine_for, state_of
-from mercer.evidence.guarded import Fitted, Guarded
+from mercer.evidence.guarded import Fitted, Guarded, LeftOut
 from mercer.evidence.mean_start import begun_mean, mean_directions
 from mercer.inference import LatentLeftOut, LatentProblem
 from mercer.kernels import Kernel
-from mercer.likelihoods import Softmax
+from mercer.likelihoods import Gaussian, Softmax
+from mercer.likelihoods.observed import observed_mean, observed_var
 from mercer.means import Mean
 from mercer.posterior import Posterior
 
@@ -87,8 +89,9 @@ class LatentObjective(Guarded):
                 f"the coefficients of {mean!r} can be integrated out under Gaussian noise alone; "
                 "give the mean estimate='ml', by which they are found with the hyperparameters"
             )
-        self._latent = _columns(likelihood.initial(data.y))
-        mean = begun_mean(mean, data.X, self._latent, data.weights)
+        #: Plausible latent values, by the likelihood's `initial`, (n, P).
+        self.latent = _columns(likelihood.initial(data.y))
+        mean = begun_mean(mean, data.X, self.latent, data.weights)
         super().__init__(kernel, {"likelihood": likelihood, "mean": mean}, data.X, bounds)
         self.likelihood, self.mean = likelihood, mean
         self.data, self.inference = data, inference
@@ -99,15 +102,9 @@ class LatentObjective(Guarded):
         self._best: tuple[float, Floats, Any] | None = None
 
     @property
-    def directions(self) -> Floats:
-        """The steps that suit the search, in the columns of a matrix (p, p).
-
-        The unit matrix, but for the coefficients of the mean.
-        """
-        T = np.eye(self.theta.size)
-        own = mean_directions(self.mean, self.data.X, self._latent)
-        T[len(T) - len(own) :, len(T) - len(own) :] = own
-        return T
+    def directions(self) -> Directions:
+        """The steps that suit the search: those of the mean's coefficients are mixed."""
+        return Directions(self.theta.size, mean_directions(self.mean, self.data.X, self.latent))
 
     def draw_theta(self, rng: np.random.Generator) -> Floats:
         """Return a random start; the mean begins as it is, since the data say where that is."""
@@ -128,7 +125,7 @@ class LatentObjective(Guarded):
     ) -> LatentProblem | SoftmaxProblem:
         """Return the engine's problem."""
         data = self.data
-        prior = mean(data.X, self._latent.shape[1])
+        prior = mean(data.X, self.latent.shape[1])
         if isinstance(likelihood, Softmax):
             from mercer.inference.softmax import SoftmaxProblem
 
@@ -214,7 +211,7 @@ class LatentObjective(Guarded):
         self.state = solution.state
         return posterior, solution
 
-    def judge(self) -> LatentObjective:
+    def judge(self) -> Self:
         """Return the objective whose evidence can be searched.
 
         This one, but for "map": then that of the engine which would be taken by itself.
@@ -222,7 +219,7 @@ class LatentObjective(Guarded):
         if self.inference != "map":
             return self
         model = self.kernel, self.likelihood, self.mean
-        return LatentObjective(*model, self.data, best_engine(self.likelihood), self.bounds)
+        return type(self)(*model, self.data, best_engine(self.likelihood), self.bounds)
 
     def fitted(self, theta: Floats) -> Fitted:
         """Return the model at theta with its posterior; raises where there is none."""
@@ -242,6 +239,16 @@ class LatentObjective(Guarded):
         left: LatentLeftOut = self.engine.leave_one_out(problem, self.state)[1]
         return left
 
+    def left_out(self) -> LeftOut:
+        """Predict each row from all the others, in closed form, at the start."""
+        left = self.leave_one_out(self.theta)
+        mean = observed_mean(self.likelihood, left.mean, left.variance)
+        if isinstance(self.likelihood, Gaussian):  # whose rows may have variances of their own
+            var = left.variance + self.likelihood.variances(len(mean))
+        else:
+            var = observed_var(self.likelihood, left.mean, left.variance)
+        return LeftOut(_columns(mean), _columns(np.sqrt(var)), _columns(left.log_density))
+
     @property
     def start(self) -> list[Floats]:
         """What the engine starts from, as arrays that can be kept; none at first."""
@@ -258,9 +265,6 @@ class LatentObjective(Guarded):
         )
         new.jitter, new._last_good, new.state = self.jitter, self._last_good, self.state
         return new
-
-    def release(self) -> None:
-        """Give back memory; there is nothing of size n x n to be given back."""
 
 
 def _columns(values: ArrayLike) -> Floats:

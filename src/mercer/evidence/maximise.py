@@ -20,7 +20,7 @@ from mercer.evidence.searchable import Searchable
 from mercer.evidence.starts import starts
 from mercer.linalg import JITTERS
 
-__all__ = ["maximise"]
+__all__ = ["lbfgs", "maximise"]
 
 Floats = NDArray[np.float64]
 
@@ -36,7 +36,7 @@ Optimizer = Callable[..., tuple[Floats, float]]
 Failure = NotPositiveDefiniteError | KeyboardInterrupt
 
 
-def _lbfgs(function: Recorder, start: Floats, bounds: Floats, max_iter: int) -> Optimum:
+def lbfgs(function: Recorder, start: Floats, bounds: Floats, max_iter: int) -> Optimum:
     """Run L-BFGS-B on the objective divided by the length of its first gradient.
 
     The first step of L-BFGS-B is the gradient itself, cut off by the bounds: with the gradients
@@ -44,13 +44,13 @@ def _lbfgs(function: Recorder, start: Floats, bounds: Floats, max_iter: int) -> 
     these units it is at most one unit of log-parameter long.
 
     It moves along the directions that the objective names, which are the components of theta where
-    these have bounds.
+    these have bounds. Ctrl-C is the caller's to take.
     """
-    T = function.directions
-    within = np.linalg.solve(T, start)
+    steps = function.directions
+    within = steps.along(start)
     first: tuple[float, Floats] | None = function(start)
     assert first is not None
-    unit = 1.0 / max(1.0, float(np.linalg.norm(T.T @ first[1])))
+    unit = 1.0 / max(1.0, float(np.linalg.norm(steps.pull(first[1]))))
 
     def scaled(along: Floats) -> tuple[float, Floats]:
         nonlocal first
@@ -58,8 +58,8 @@ def _lbfgs(function: Recorder, start: Floats, bounds: Floats, max_iter: int) -> 
             value, gradient = first
             first = None
         else:
-            value, gradient = function(T @ along)
-        return unit * value, unit * T.T @ gradient
+            value, gradient = function(steps.theta(along))
+        return unit * value, unit * steps.pull(gradient)
 
     result = minimize(
         scaled,
@@ -90,7 +90,7 @@ def _run(
             theta, _ = optimizer(recorder, start, bounds=bounds)
             recorder(np.asarray(theta, dtype=float))
             return recorder.optimum("converged", "ended by the given optimizer")
-        return _lbfgs(recorder, start, bounds, max_iter)
+        return lbfgs(recorder, start, bounds, max_iter)
     except KeyboardInterrupt:
         if not recorder.values:
             raise

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mercer.errors import NotPositiveDefiniteError
-from mercer.evidence.guarded import Fitted, Guarded
+from mercer.evidence.calibration import warn_if_miscalibrated
+from mercer.evidence.guarded import Fitted, Guarded, LeftOut
 from mercer.inference import leave_one_out, log_density, loo
 from mercer.inference.exact import Adjoints, ExactProblem, Solution, evidence, posterior, solve
 from mercer.kernels import Kernel
@@ -79,6 +80,7 @@ class Objective(Guarded):
         super().__init__(kernel, {"likelihood": likelihood}, data.X, bounds)
         self.likelihood, self.mean = likelihood, mean
         self.data, self.criterion = data, criterion
+        self.latent = np.asarray(data.Y / data.scale)
         self._workspace: Floats | None = None
 
     def unpack(self, theta: ArrayLike) -> tuple[Kernel, Gaussian]:
@@ -200,6 +202,21 @@ class Objective(Guarded):
         value = solution.log_evidence + self.constant(likelihood)
         return Fitted(kernel, likelihood, mean, process, value, solution.factor.jitter, solution)
 
+    def left_out(self) -> LeftOut:
+        """Predict each row from all the others, in closed form, at the start."""
+        data = self.data
+        _, left = leave_one_out(self.problem(self.kernel, self.likelihood), data.weights)
+        residual = left.residual * data.scale
+        std = np.sqrt(left.variance)[:, None] * data.scale
+        density = -0.5 * (residual / std) ** 2 - np.log(std) - 0.5 * np.log(2.0 * np.pi)
+        return LeftOut(data.Y - residual, std, density)
+
+    def warn_of_outputs(self, fit: Fitted) -> None:
+        """Warn of outputs that do not go together."""
+        if self.data.Y.shape[1] > 1:
+            problem = self.problem(fit.kernel, fit.likelihood)
+            warn_if_miscalibrated(problem, fit.solution, self.data.weights)
+
     def __copy__(self) -> Objective:
         """Return an objective with the same jitter and a workspace of its own."""
         new = Objective(
@@ -212,21 +229,22 @@ class Objective(Guarded):
         """Give back the n x n workspace."""
         self._workspace = None
 
-    def log_evidence(
-        self, theta: ArrayLike, mean: Mean | None, gradient: bool
-    ) -> tuple[float, Floats | None]:
-        """Return log p(Y | theta), without hyperpriors, at theta = [kernel, likelihood].
+    def log_evidence(self, theta: ArrayLike, gradient: bool = False) -> tuple[float, Floats | None]:
+        """Return log p(Y | theta) without hyperpriors, and its gradient if asked for.
 
-        With `mean` given, its coefficients are held at its values, and the gradient goes on with
-        the derivatives in them.
+        theta = [kernel, likelihood, mean]: coefficients of the mean are held at what is given,
+        unless they are integrated out. Those that are not known yet are estimated.
         """
-        kernel, likelihood = self.unpack(theta)
-        problem = self.problem(kernel, likelihood, mean)
+        own, coefficients = np.split(np.asarray(theta, dtype=float), [self.theta.size])
+        kernel, likelihood = self.unpack(own)
+        mean = self.mean.with_theta(coefficients)
+        held = mean.estimate is None or (mean.estimate == "ml" and mean.coefficients is not None)
+        problem = self.problem(kernel, likelihood, mean if held else None)
         constant = self.constant(likelihood)
         if not gradient:
             return solve(problem).log_evidence + constant, None
         solution, adjoints = evidence(problem)
         parts = [self._pull(kernel, likelihood, adjoints)]
-        if mean is not None and mean.theta.size:
+        if held and mean.theta.size:
             parts.append(mean.pullback(self.data.X, adjoints.mean / self.data.scale))
         return solution.log_evidence + constant, np.concatenate(parts)

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.evidence.directions import Directions
+
 __all__ = ["Function", "Lines", "Optimum", "Recorder", "Report"]
 
 Floats = NDArray[np.float64]
@@ -82,10 +84,10 @@ class Recorder:
         bounds: Floats,
         report: Report | None = None,
         start: int = 1,
-        directions: Floats | None = None,
+        directions: Directions | None = None,
     ) -> None:
         self.function, self.bounds = function, bounds
-        self.directions = np.eye(len(bounds)) if directions is None else directions
+        self.directions = Directions(len(bounds)) if directions is None else directions
         self.report, self.start = report, start
         self.count, self.best = 0, -np.inf  # of all searches
         self.begin()
@@ -114,6 +116,6 @@ class Recorder:
         iterations = len(self.values) if iterations is None else iterations
         theta, value = self.thetas[best], self.values[best]
         inside = (theta > self.bounds[:, 0]) & (theta < self.bounds[:, 1])
-        along = self.directions.T @ self.gradient
+        along = self.directions.pull(self.gradient)
         slope = float(np.max(np.abs(along[inside]), initial=0.0))
         return Optimum(theta, value, status, message, self.thetas, self.values, iterations, slope)

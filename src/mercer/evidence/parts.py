@@ -66,7 +66,7 @@ def _inside(part: Part) -> Iterator[Part]:
             yield from _inside(Part(f"{part.path}{label}.", child, columns))
 
 
-def relevances(kernel: Kernel, X: Floats) -> list[Relevance]:
+def relevances(kernel: Kernel, X: Floats, weights: Floats | None = None) -> list[Relevance]:
     """Return the relevance of each column to each part that has length scales in its units.
 
     These are the stationary kernels. A relevance is the standard deviation of the column over its
@@ -78,6 +78,8 @@ def relevances(kernel: Kernel, X: Floats) -> list[Relevance]:
         Its columns by number, as a fitted kernel has them.
     X : array of shape (n, d)
         Rows whose standard deviations are the units.
+    weights : array of shape (n,), optional
+        How often each row counts.
 
     Examples
     --------
@@ -88,7 +90,7 @@ def relevances(kernel: Kernel, X: Floats) -> list[Relevance]:
     >>> [found.values for found in relevances(3.0 * RBF([0.5, 8.0]) + Linear(), X)]
     [array([2.  , 0.25])]
     """
-    widths = deviation(X)
+    widths = deviation(X, weights)
     found = []
     for part in parts(kernel, len(widths)):
         if isinstance(part.kernel, Stationary):

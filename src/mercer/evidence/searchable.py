@@ -7,6 +7,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.evidence.directions import Directions
+
 __all__ = ["Searchable"]
 
 Floats = NDArray[np.float64]
@@ -32,12 +34,8 @@ class Searchable(Protocol):
         """A name for each component."""
 
     @property
-    def directions(self) -> Floats:
-        """The steps that suit the search, in the columns of a matrix (p, p).
-
-        Each is worth about as much as a unit of log-parameter. Only components without bounds may
-        be mixed: those of others are their own directions.
-        """
+    def directions(self) -> Directions:
+        """The steps that suit the search."""
 
     def __call__(self, theta: Floats) -> tuple[float, Floats]:
         """Return the value and its gradient.

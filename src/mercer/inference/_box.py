@@ -12,8 +12,8 @@ minimise
 
 For every alpha in the box P + D >= 0, with equality at the solution alone. As alpha'K alpha is
 alpha'(y - m - t), this gap is a sum over the rows of l(t) + e |a| + d a^2/2 - a t, none of which
-is negative: it can be told to the last digit. Half the squared distance to the solution, in the
-norm of K, is at most the gap.
+is negative: but for the rounding of K alpha it can be told to the last digit. Half the squared
+distance to the solution, in the norm of K, is at most the gap.
 
 Two methods share the work. Interior points (`_interior`) come near from anywhere. Once they tell
 which rows are inside the box, at its faces or at 0, a linear system in the rows inside has the

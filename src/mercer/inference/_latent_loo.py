@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mercer.compute import blas_for
 from mercer.inference._problem import LatentLeftOut, LatentProblem
-from mercer.inference._sites import Sites
+from mercer.inference._sites import FLOOR, Sites
 
 __all__ = ["without_own_site"]
 
@@ -31,8 +31,10 @@ def without_own_site(
     with blas_for(problem.n):
         R = np.diagonal(sites.inverse()).copy()
     S = sites.precision
-    # 1 - S Sigma, the part that the row's own site has left of its precision
-    left = np.where(S == 0, 1.0, R / np.where(S == 0, 1.0, S))
+    # 1 - S Sigma, the part that the row's own site has left of its precision. Of a site that is
+    # too weak for its inverse (`FLOOR`) it is all.
+    flat = np.abs(S) <= FLOOR
+    left = np.where(flat, 1.0, R / np.where(flat, 1.0, S))
     variance = sites.marginal_variances() / left
     # A negative site may hold up the others' rounding: then the prior is all that is known.
     prior = np.diagonal(sites.K)

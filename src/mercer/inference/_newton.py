@@ -145,7 +145,7 @@ class Newton(ABC):
             p, Kp = z + beta * p, Kz + beta * Kp
             bent = p + self.bend(W, Kp)
             curvature = _dot(Kp, bent)
-            if curvature <= 1e-10 * _dot(Kp, p):
+            if not curvature > max(1e-10 * _dot(Kp, p), 0.0):
                 # not concave along p: as far as the preconditioner says, or the line search
                 return Direction(d + p, Kd + Kp, False)
             a = energy / curvature

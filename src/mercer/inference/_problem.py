@@ -80,20 +80,20 @@ class LatentProblem:
         """Return sum_i w_i log p(y_i | f_i); -inf where that is no number."""
         with np.errstate(all="ignore"):
             rows = self.likelihood.log_density(self.y, f)
-            total = float(np.sum(rows if self.weights is None else self.weights * rows))
+            total = float(np.sum(self.weighted(rows)))
         return total if np.isfinite(total) else -np.inf
 
     def derivatives(self, f: Floats) -> tuple[Floats, Floats, Floats]:
         """Return the first three derivatives of w_i log p(y_i | f_i) in f_i, each (n,)."""
         first, second, third = self.likelihood.derivatives(self.y, f)
-        if self.weights is None:
-            return first, second, third
-        w = self.weights
-        return w * first, w * second, w * third
+        return self.weighted(first), self.weighted(second), self.weighted(third)
 
     def weighted(self, values: Floats) -> Floats:
-        """Return values (n,) times the weights."""
-        return values if self.weights is None else np.asarray(self.weights * values)
+        """Return values (n,) times the weights; 0 at rows of weight 0, whatever the values are."""
+        if self.weights is None:
+            return values
+        with np.errstate(invalid="ignore"):
+            return np.where(self.weights > 0, self.weights * values, 0.0)
 
 
 class LatentAdjoints(NamedTuple):

@@ -107,7 +107,7 @@ class Propagation:
 
     q: Approximation
 
-    def __init__(self, problem: LatentProblem, power: float) -> None:
+    def __init__(self, problem: LatentProblem, power: Floats) -> None:
         n = problem.n
         self.problem = problem
         self.weights = np.ones(n) if problem.weights is None else problem.weights

@@ -7,7 +7,10 @@ With W the diagonal matrix of the sites' precisions, some of which may be negati
     R     = (K~ + W^-1)^-1 = W - W V B^-1 V'W,   R V = W V B^-1,
 
 the second line by (BKM 74), and ln det(1 + K~ W) = ln det B. Newton's step of (BKM 75, as
-corrected), alpha + d, is d = r - W V c with c = B^-1 V'r and r = g - alpha, and moves f by V c.
+corrected) moves a = V'alpha by B^-1 (V'g - a), and f by V times that.
+
+Where W >= 0 and V'W V is large, its sum with 1 would lose the 1. L' is then the triangle of a QR
+factorisation of 1 above W^(1/2) V, which takes about twice as long and never forms B.
 
 Not an engine of its own: `low_rank` goes on from it.
 """
@@ -18,11 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.linalg.blas import dgemv, dsyrk
+from scipy.linalg.lapack import dtpqrt
 
 from mercer.compute import row_blocks
 from mercer.errors import NotPositiveDefiniteError
 from mercer.inference._newton import Direction, Point, Solver
 from mercer.inference._problem import LatentProblem
+from mercer.inference._scalar import _FAR as FAR
 from mercer.inference._scalar import ScalarNewton
 from mercer.linalg import cholesky, solve_lower
 
@@ -31,6 +36,8 @@ __all__ = ["LowRankSearch", "LowRankSites", "down", "up"]
 Floats = NDArray[np.float64]
 
 _BLOCK = 2**20  # entries of V that are scaled at once
+_LARGE = 1e6  # the trace of V'W V from which on B is not formed
+_PANEL = 32  # columns that the QR factorisation takes at a time
 
 
 def up(V: Floats, c: Floats) -> Floats:
@@ -61,15 +68,21 @@ class LowRankSites:
 
     def __init__(self, V: Floats, precision: Floats) -> None:
         self.V, self.precision = V, precision
+        if not np.all(np.isfinite(precision)):
+            raise ValueError("the precisions of the sites must be finite, got NaN or infinity")
+        trace = precision @ np.einsum("ij,ij->i", V, V)
         try:
-            factor = cholesky(middle(V, precision), 0.0)
+            if np.all(precision >= 0) and trace > _LARGE:
+                self.L = _triangle(V, precision)
+            else:
+                self.L = cholesky(middle(V, precision), 0.0).L
         except NotPositiveDefiniteError:
             raise NotPositiveDefiniteError(
                 f"1 + V'W V is not positive definite: {np.sum(precision < 0)} of the sites' "
                 f"{len(V)} precisions are negative, and outweigh the prior"
             ) from None
-        self.L = factor.L
-        self.log_determinant = factor.log_determinant()  # ln det(1 + K~ W)
+        # ln det(1 + K~ W)
+        self.log_determinant = 2.0 * float(np.sum(np.log(np.diagonal(self.L))))
 
     def coefficients(self, v: Floats) -> Floats:
         """Return B^-1 v for v (m,)."""
@@ -82,7 +95,10 @@ class LowRankSites:
 
 
 class LowRankSearch(ScalarNewton[LowRankSites]):
-    """Newton's method with V V' for K.
+    """Newton's method with V V' for K, in a = V'alpha, so that f = m + V a and a ~ N(0, 1).
+
+    Of a `Point` alpha and f are both a, for which the identity stands for K. Where the noise is
+    small alpha itself is large, and V'alpha made of rounding.
 
     Parameters
     ----------
@@ -94,19 +110,56 @@ class LowRankSearch(ScalarNewton[LowRankSites]):
         super().__init__(problem, V)
         self.V = V
 
+    def latent(self, a: Floats) -> Floats:
+        """Return f (n,)."""
+        return np.asarray(self.problem.mean + up(self.V, a))
+
+    def slopes(self, f: Floats) -> tuple[Floats, Floats]:
+        """Return V'g (m,) and the diagonal of W (n,), at f = a; `LowRankSites` has them finite."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            g, W = super().slopes(self.latent(f))
+            return down(self.V, g), W
+
+    def positive(self, W: Floats, f: Floats) -> Floats:
+        """Return the curvature, with the Fisher information where it is negative; at f = a."""
+        return super().positive(W, self.latent(f))
+
     def fresh_sites(self, precision: Floats) -> LowRankSites:
         """Factorise 1 + V'W V."""
         return LowRankSites(self.V, precision)
 
     def point(self, alpha: Floats) -> Point:
-        """Return the iterate that has these coefficients."""
+        """Return the iterate at alpha = a."""
         with np.errstate(all="ignore"):  # a start may be anything
-            a = down(self.V, alpha)
-            f = self.problem.mean + up(self.V, a)
-            return Point(alpha, f, self.problem.log_likelihood(f), float(a @ a))
+            value = self.problem.log_likelihood(self.latent(alpha))
+            return Point(alpha, alpha, value, float(alpha @ alpha))
+
+    def along(self, at: Point, d: Floats, Kd: Floats, t: float) -> Point:
+        """Return the point at a distance t, in O(n m)."""
+        return self.point(at.alpha + t * d)
+
+    def begin(self, start: Floats | None) -> Point:
+        """Return the best of the starts there are; `start` is an alpha (n,)."""
+        problem, V = self.problem, self.V
+        is_concave = problem.likelihood.is_log_concave
+        best = self.point(np.zeros(V.shape[1]))
+        if start is not None and start.shape == (problem.n,) and np.all(np.isfinite(start)):
+            given = self.point(down(V, start))
+            # of several modes, that which the caller comes from
+            if given.value > best.value or (not is_concave and np.isfinite(given.value)):
+                return given
+        target = problem.likelihood.initial(problem.y)
+        far = problem.log_likelihood(target) - best.log_likelihood > FAR * problem.n
+        if not is_concave or far:
+            W = super().positive(super().slopes(target)[1], target)
+            pull = down(V, W * (target - problem.mean))
+            fitted = self.point(self.factorise(W).coefficients(pull))
+            if fitted.value > best.value:
+                return fitted
+        return best
 
     def direction(self, r: Floats, W: Floats, solver: Solver, fresh: bool) -> Direction:
-        """Return the step of (BKM 75, as corrected), and what it adds to f.
+        """Return the step of (BKM 75, as corrected), in a.
 
         A factorisation costs about as much as some tens of passes over V, so that nothing is gained
         by keeping to an old one: it is made anew at each step, unless W has not changed.
@@ -114,38 +167,38 @@ class LowRankSearch(ScalarNewton[LowRankSites]):
         assert isinstance(solver, LowRankSites)
         if not fresh and not np.array_equal(W, solver.precision):
             return Direction(r, r, False)
-        c = solver.coefficients(down(self.V, r))
-        Vc = up(self.V, c)
-        return Direction(r - solver.precision * Vc, Vc, True)
+        c = solver.coefficients(r)
+        return Direction(c, c, True)
 
     def polish(self, at: Point, solver: Solver) -> Point:
         """Return the point after Newton steps with the factorisation that belongs to the mode."""
-        r = self.slopes(at.f)[0] - at.alpha
+        assert isinstance(solver, LowRankSites)
+        step = solver.coefficients(self.slopes(at.f)[0] - at.alpha)
         for _ in range(3):
-            new = self.point(at.alpha + self.direction(r, r, solver, True).d)
-            left = self.slopes(new.f)[0] - new.alpha
-            if not np.max(np.abs(left)) < 0.5 * np.max(np.abs(r)):
+            new = self.point(at.alpha + step)
+            left = solver.coefficients(self.slopes(new.f)[0] - new.alpha)
+            if not np.max(np.abs(left)) < 0.5 * np.max(np.abs(step)):
                 break
-            at, r = new, left
+            at, step = new, left
         return at
 
-    def falling(self, W: Floats) -> tuple[Floats, Floats] | None:
-        """Return the direction of most negative curvature, and what it adds to f.
+    def gain(self, at: Point, sites: LowRankSites) -> float:
+        """Return twice what a Newton step would add to the objective."""
+        r = self.slopes(at.f)[0] - at.alpha
+        return float(r @ sites.coefficients(r))
 
-        With B q = s q and s < 0, the step d = W V q/(s - 1) has V'd = q.
-        """
+    def falling(self, W: Floats) -> tuple[Floats, Floats] | None:
+        """Return the direction of most negative curvature, twice: that of q, B q = s q, s < 0."""
         values, vectors = eigh(middle(self.V, W), subset_by_index=[0, 0])
         if values[0] >= 0:
             return None
-        Vq = up(self.V, vectors[:, 0])
-        unit = np.sqrt(np.sum(self.V**2) / len(self.V)) / np.max(np.abs(Vq))
-        return unit * W * Vq / (values[0] - 1.0), unit * Vq
+        q = vectors[:, 0]
+        q *= np.sqrt(np.sum(self.V**2) / len(self.V)) / np.max(np.abs(up(self.V, q)))
+        return q, q
 
 
 def middle(V: Floats, precision: Floats) -> Floats:
     """Return the lower triangle of 1 + V'W V, (m, m), Fortran order. O(n m^2)."""
-    if not np.all(np.isfinite(precision)):
-        raise ValueError("the precisions of the sites must be finite, got NaN or infinity")
     B = np.eye(V.shape[1], order="F")
     for rows in _blocks(V):
         w = precision[rows]
@@ -156,6 +209,19 @@ def middle(V: Floats, precision: Floats) -> Floats:
                 scaled = part * np.sqrt(np.abs(w[some]))[:, None]
                 B = dsyrk(sign, scaled.T, 1.0, B, lower=1, overwrite_c=1)
     return np.asarray(B)
+
+
+def _triangle(V: Floats, precision: Floats) -> Floats:
+    """Return L with L L' = 1 + V'W V for W >= 0, (m, m), Fortran order. O(n m^2)."""
+    m = V.shape[1]
+    R = np.eye(m, order="F")
+    for rows in _blocks(V):
+        scaled = np.asfortranarray(V[rows] * np.sqrt(precision[rows])[:, None])
+        R = dtpqrt(0, min(_PANEL, m), R, scaled, overwrite_a=1, overwrite_b=1)[0]
+    L = np.asfortranarray((R * np.where(np.diagonal(R) < 0, -1.0, 1.0)[:, None]).T)
+    # each column's distance from those before it: with the 1 above never less than that
+    np.fill_diagonal(L, np.maximum(np.diagonal(L), 1.0))
+    return L
 
 
 def _blocks(V: Floats) -> list[slice]:

@@ -26,6 +26,7 @@ from mercer.linalg import JITTERS, cholesky, inverse_lower, mirror_lower, solve_
 from mercer.posterior import Dense, InverseTriangular
 
 __all__ = [
+    "FLOOR",
     "Sites",
     "factorise",
     "falling",
@@ -38,7 +39,7 @@ Floats = NDArray[np.float64]
 
 # Taken for a precision of 0, or for the positive part of a negative one: of it nothing is left but
 # that s can be divided by, so that a row without curvature needs no case of its own.
-_FLOOR = 1e-200
+FLOOR = 1e-200
 
 # Columns that are worked on at once where a triangle is passed over.
 _STRIP = 64
@@ -270,7 +271,7 @@ def _negative_part(K: Floats, precision: Floats, s: Floats, L: Floats) -> tuple[
 
 
 def _root(precision: Floats) -> Floats:
-    return np.asarray(np.sqrt(np.maximum(precision, _FLOOR)))
+    return np.asarray(np.sqrt(np.maximum(precision, FLOOR)))
 
 
 def scale_lower(M: Floats, s: Floats, out: Floats) -> Floats:

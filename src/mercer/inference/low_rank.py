@@ -37,6 +37,9 @@ __all__ = ["LowRankAdjoints", "LowRankProblem", "Solution", "evidence", "posteri
 
 Floats = NDArray[np.float64]
 
+# What a Newton step may still gain where the search has converged, in units of 1 + |objective|.
+_LEFT = 1e-8
+
 
 @dataclass(frozen=True)
 class LowRankProblem(LatentProblem):
@@ -59,7 +62,7 @@ class Solution(NamedTuple):
 
     log_evidence : Laplace's approximation, for the low-rank model
     latent : (n,) the mode f
-    alpha : (n,) f = m + K~ alpha
+    alpha : (n,) the slopes of the log likelihood there, f = m + K~ alpha
     coefficients : (m,) a = V'alpha, f = m + V a
     basis : the approximation of K
     sites : the factorisation of 1 + V'W V at the mode
@@ -117,17 +120,19 @@ def solve(problem: LowRankProblem, start: Floats | None = None) -> Solution:
     with _blas(basis.V):
         search = LowRankSearch(problem, basis.V)
         at, sites, done = search.settle(search.begin(start))
-        a = down(basis.V, at.alpha)
+        done = done and search.gain(at, sites) <= _LEFT * (1.0 + abs(at.value))
+        latent = search.latent(at.alpha)
+        alpha = problem.derivatives(latent)[0]
     total = float(np.sum(basis.residual)) + float(np.sum(basis.V**2))
     return Solution(
         at.value - 0.5 * sites.log_determinant,
-        at.f,
+        latent,
+        alpha,
         at.alpha,
-        a,
         basis,
         sites,
         float(np.sum(basis.residual)) / total if total > 0 else 0.0,
-        at.alpha,
+        alpha,
         "converged" if done else "stopped",
         search.n_iterations,
         search.n_factorisations,

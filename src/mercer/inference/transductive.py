@@ -55,6 +55,8 @@ Floats = NDArray[np.float64]
 ANNEALED = (0.98, 0.96, 0.93, 0.88, 0.8, 0.65, 0.4, 0.0)
 HARD = (0.0,)
 
+_COLDEST = 1e-6  # the least temperature there is above 0
+
 
 class Solution(NamedTuple):
     """The labels and the latent functions.
@@ -104,7 +106,7 @@ def solve(
     problem : TransductiveProblem
     method : {"em", "joint"}
     temperatures : numbers from 1 to 0, falling
-        Those of "em", as `ANNEALED` and `HARD`.
+        Those of "em", as `ANNEALED` and `HARD`; none but 0 is less than 1e-6.
     start : (n,) array, optional
         Class numbers of all rows from which "em" begins as well, at its last temperature.
     max_iter : int
@@ -168,6 +170,21 @@ def evidence(problem: TransductiveProblem, labels: Codes | None = None) -> tuple
     return softmax.evidence(held) if isinstance(held, SoftmaxProblem) else laplace.evidence(held)
 
 
+def _require_codes(problem: TransductiveProblem, start: Codes) -> None:
+    """Raise ValueError for a start that has no class for each row."""
+    n, C, given = len(problem.X), problem.n_classes, np.asarray(start)
+    if given.shape != (n,) or given.dtype.kind not in "iu":
+        raise ValueError(
+            f"start must be {n} whole numbers, the class of each row, got an array of "
+            f"{given.dtype} of shape {given.shape}"
+        )
+    if np.any((given < 0) | (given >= C)):
+        raise ValueError(
+            f"start must have the number of one of {C} classes, from 0, for each row, got "
+            f"{np.min(given)} to {np.max(given)}"
+        )
+
+
 def _value(end: End) -> float:
     return end.value
 
@@ -182,10 +199,17 @@ def _solved(
     if method not in ("em", "joint"):
         raise ValueError(f"method must be 'em' or 'joint', got {method!r}")
     T = np.asarray(temperatures, dtype=float)
-    if T.ndim != 1 or not T.size or np.any(np.diff(T) >= 0) or T[0] > 1 or T[-1] < 0:
+    if T.ndim != 1 or not T.size or not (np.all(np.diff(T) < 0) and T[0] <= 1 and T[-1] >= 0):
         raise ValueError(
             f"temperatures must fall, from at most 1 to at least 0, got {temperatures}"
         )
+    if np.any((T > 0) & (T < _COLDEST)):
+        raise ValueError(
+            f"temperatures must be 0, or at least {_COLDEST:g}: below that labels are as hard as "
+            f"at 0; got {temperatures}"
+        )
+    if start is not None:
+        _require_codes(problem, start)
     with blas_for(len(problem.X)):
         ascent = Ascent(problem)
         supervised, last = ascent.supervised(), temperatures[-1:]

@@ -78,6 +78,9 @@ class On(OfOne):
         """Rebuild from `to_state`."""
         columns = state["columns"]
         if isinstance(columns, list) and all(isinstance(c, (list, tuple)) for c in columns):
+            names = [name for name, _ in columns]
+            if len(set(names)) != len(names):  # of which a mapping would keep one
+                raise ValueError(f"columns must not repeat, got {columns!r}")
             columns = dict(columns)
         return cls(state["kernel"], columns)
 

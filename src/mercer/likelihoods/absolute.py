@@ -147,6 +147,8 @@ class Laplace(_Absolute):
     array(1.5)
     """
 
+    is_symmetric = True
+
     def __init__(self, scale: float | Parameter | None = None) -> None:
         self._set(**self._open(scale=scale))
 
@@ -184,6 +186,7 @@ class EpsilonInsensitive(_Absolute):
     array([-0.6931, -0.6931, -1.6931])
     """
 
+    is_symmetric = True
     _starts = {"epsilon": 0.1, "scale": 0.3}  # noqa: RUF012  (never changed)
 
     def __init__(

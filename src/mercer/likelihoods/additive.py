@@ -30,6 +30,8 @@ def bounded(value: float | Parameter, low: float, high: float) -> Parameter:
 class AdditiveNoise(Likelihood):
     """y = f + e; a subclass gives the density of e and what is known of it."""
 
+    adds_noise = True
+
     def _log_noise(self, t: Floats) -> Floats:
         """Return the log density of e at t."""
         raise NotImplementedError

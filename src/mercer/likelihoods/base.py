@@ -29,7 +29,7 @@ class Likelihood(Parametrised):
     `mean` and `var` are always those of a Gaussian over f. The integrals over it are good to
     1e-8 (see :mod:`mercer.linalg.quadrature`) and cost a few hundred evaluations of p a row.
 
-    Four flags tell an engine what to expect. An object may differ from its class.
+    Flags tell engines and predictions what to expect. An object may differ from its class.
 
     Attributes
     ----------
@@ -43,12 +43,29 @@ class Likelihood(Parametrised):
     is_unimodal : bool
         Whether p(y | f) rises to one peak in f and falls from there. One Gaussian around a mode
         misleads where it does not: the other peaks are lost, and EP is the engine.
+    adds_noise : bool
+        Whether y is f and noise that does not depend on f. Then the mean of a new observation
+        takes no variance, and covariances between observations are those of the function.
+    is_symmetric : bool
+        Whether y is as likely above f as below, by any amount, so that one end of an interval
+        gives the other. A subclass does not inherit it: what it changes may undo it.
+    preferred_inference : {"laplace", "ep", "vi"}
+        The engine to be taken where none is named, if it takes the likelihood: the most accurate
+        that is not many times slower than the fastest.
     """
 
     is_log_concave: bool = False
     has_curvature: bool = True
     is_positive: bool = True
     is_unimodal: bool = True
+    adds_noise: bool = False
+    is_symmetric: bool = False
+    preferred_inference: str = "laplace"
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "is_symmetric" not in vars(cls):
+            cls.is_symmetric = False
 
     # ------------------------------------------------------------------ what a subclass gives
 
@@ -87,6 +104,10 @@ class Likelihood(Parametrised):
         not concave in f, since a narrow one far from the mean is not found otherwise.
         """
         return None
+
+    def log_concave_at(self, y: ArrayLike) -> NDArray[np.bool_]:
+        """Return for each y whether log p(y | f) is concave in f; by default `is_log_concave`."""
+        return np.full(np.shape(y), self.is_log_concave)
 
     def initial(self, y: ArrayLike) -> Floats:
         """Return latent values to start a search from, one for each y; by default y itself."""

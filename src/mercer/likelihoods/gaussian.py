@@ -58,6 +58,8 @@ class Gaussian(RowNoise):
     """
 
     is_log_concave = True
+    adds_noise = True
+    is_symmetric = True
 
     def __init__(
         self, noise: ArrayLike | Parameter | None = None, new_noise: float | None = None

@@ -93,6 +93,23 @@ class Logistic(Binary):
         log_z, first, second = out.reshape(3, *shape)
         return log_z, first, second
 
+    def log_predictive(self, y: ArrayLike, mean: ArrayLike, var: ArrayLike) -> Floats:
+        """Return log Z alone, with an exponential a node: a sixth of the time of `smoothed`."""
+        (y, mean, var), shape = rows_of(y=y, mean=mean, var=var)
+        y, m = margin(y, mean)
+        sd = np.sqrt(var)
+        easy = (sd <= _WIDEST) & (np.abs(m) <= _FURTHEST)
+        out = np.empty(y.size)
+        if not np.all(easy):
+            out[~easy] = super().smoothed(y[~easy], mean[~easy], var[~easy])[0]
+        for rows, z, w in equal_steps(sd, easy, _STRIP / (40.0 + 0.5 * _FURTHEST), 14.0):
+            f = np.multiply.outer(0.5 * sd[rows], z)
+            f += (0.5 * m + 0.25 * var)[rows][:, None]
+            e = np.exp(np.negative(np.abs(f, out=f), out=f), out=f)  # exp(-|f|/2), 1e-45 at least
+            density = e / (1.0 + e * e)  # 1/(2 cosh(f/2))
+            out[rows] = 0.5 * m[rows] + var[rows] / 8.0 + np.log(density @ w)
+        return out.reshape(shape)
+
     def expected(
         self, y: ArrayLike, mean: ArrayLike, var: ArrayLike
     ) -> tuple[Floats, Floats, Floats]:

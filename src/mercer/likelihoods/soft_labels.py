@@ -98,6 +98,13 @@ class SoftLabels(Likelihood):
         """Return the likelihood, whose parameters have no units that the labels could tell."""
         return self
 
+    def log_concave_at(self, y: ArrayLike) -> NDArray[np.bool_]:
+        """Return for each y whether log p(y | f) is concave in f.
+
+        A mixture's is where y is a label, or 1/2, which is all the same to f.
+        """
+        return super().log_concave_at(y) | np.isin(_shares(y), (0.0, 0.5, 1.0))
+
     def initial(self, y: ArrayLike) -> Floats:
         """Return zeros: even odds."""
         return np.zeros(np.shape(y))

@@ -50,6 +50,7 @@ class Softmax(Parametrised):
     is_log_concave = True
     has_curvature = True
     is_positive = True
+    preferred_inference = "laplace"
 
     def __init__(self, n_classes: int) -> None:
         try:

@@ -54,6 +54,8 @@ class StudentT(ScaledNoise):
     array(1.5)
     """
 
+    is_symmetric = True
+
     def __init__(self, df: float | Parameter = 4.0, scale: float | Parameter | None = None) -> None:
         self._set(
             df=positive("df", bounded(df, 1.0, 1e3), vector=False),

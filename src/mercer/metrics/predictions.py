@@ -27,13 +27,14 @@ from mercer.metrics.gaussian import (
     gaussian_interval,
     log_density_of_rows,
 )
+from mercer.metrics.ranked import crps_under
 
 __all__ = ["Predictions", "pit_of", "predictions", "training_targets"]
 
 Floats = NDArray[np.float64]
 
-# The levels at which quantiles are asked of a distribution that is not Gaussian: the nodes of
-# Gauss and Legendre between 0 and 1/2, and their mirror images.
+# The levels at which quantiles are asked of a model that offers no more than intervals: the nodes
+# of Gauss and Legendre between 0 and 1/2, and their mirror images.
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
 _TAILS, _SHARES = 0.25 * (1.0 + _NODES), 0.25 * _WEIGHTS
 
@@ -163,6 +164,9 @@ class _Single:
     def crps(self) -> Floats:
         if self._is_gaussian:
             return crps_of_rows(self.y, *self._moments)
+        if isinstance(self._model, BayesianRegressor):
+            likelihood, scale, *scaled = self._model._beside(self._X, self.y)
+            return (scale * crps_under(likelihood, *scaled)).reshape(self.y.shape)
         # Twice the integral of the quantile loss over all levels.
         total = np.zeros(self.y.shape)
         for tail, share in zip(_TAILS, _SHARES, strict=True):

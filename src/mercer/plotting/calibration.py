@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.stats import binom
 
-from mercer.estimators.resolve import require_count
+from mercer.estimators.options import require_count
 from mercer.metrics import calibration_curve
 from mercer.plotting.models import outcomes
 from mercer.plotting.style import BLUE, GREY, axes_for

@@ -37,7 +37,8 @@ def plot_relevance(
         With a `kernel_` of which at least one part has length scales. Of a classifier with a list
         of them, one for each class, give one of these, and X.
     X : array-like of shape (n, d), optional
-        Rows whose standard deviations are the units; the training rows without it.
+        Rows whose standard deviations are the units; without it the training rows, with the
+        weights that they were fitted with.
     n_columns : int, optional
         How many columns to draw, the most relevant ones; all without it.
     ax : axes, optional
@@ -71,7 +72,8 @@ def plot_relevance(
     if kernel is not None:
         kernel = kernel.with_columns(names)
         kernel.inputs(rows)  # one that was given may be for other columns
-        parts = relevances(kernel, rows)
+        weights = getattr(model, "sample_weight_", None) if X is None else None
+        parts = relevances(kernel, rows, weights)
     if not parts:
         raise ValueError(
             f"the kernel {kernel!r} has no length scales in the units of the columns; RBF, Matern, "

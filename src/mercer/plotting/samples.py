@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.estimators.regressor import as_generator
+from mercer.estimators.options import as_generator
 from mercer.metrics.gaussian import gaussian_interval
 from mercer.plotting.models import (
     column_names,

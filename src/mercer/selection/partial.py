@@ -132,7 +132,8 @@ class PartialCholesky:
     def _check(self, v: Floats) -> None:
         """Raise where a row would be left with a negative variance that no rounding explains."""
         left = self.residual - v**2
-        wrong = ~(left >= -_NEGATIVE * np.sqrt(self.diagonal * np.max(self.diagonal)))
+        roots = np.sqrt(self.diagonal)
+        wrong = ~(left >= -_NEGATIVE * roots * np.max(roots))
         if np.any(wrong):
             raise NotPositiveDefiniteError(
                 f"{self.kernel!r} is no covariance: given {len(self.indices) + 1} rows, row "

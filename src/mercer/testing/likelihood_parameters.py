@@ -19,7 +19,17 @@ Floats = NDArray[np.float64]
 
 LIKELIHOOD_PARAMETERS: Rules[LikelihoodCase] = Rules()
 
-_FLAGS = ("is_log_concave", "has_curvature", "is_positive", "is_unimodal")
+_FLAGS = (
+    "is_log_concave",
+    "has_curvature",
+    "is_positive",
+    "is_unimodal",
+    "adds_noise",
+    "is_symmetric",
+)
+_ENGINES = ("laplace", "ep", "vi")
+# How far y is from f, in `steps`: from the tip of a density into its tails, on both sides.
+_AWAY = np.concatenate([-(2.0 ** np.arange(20.0, -11.0, -1.0)), 2.0 ** np.arange(-10.0, 21.0)])
 
 
 def _is_positive(case: LikelihoodCase) -> str:
@@ -165,35 +175,61 @@ def rule_begun(case: LikelihoodCase) -> None:
 # ---------------------------------------------------------------------------------------- flags
 
 
-def _walks(case: LikelihoodCase) -> Iterator[tuple[Floats, Floats]]:
-    """Yield even grids of f, and log p of an observation on each."""
-    for y, f, step in zip(case.y, case.f, case.steps, strict=True):
+def _walks(case: LikelihoodCase) -> Iterator[tuple[int, Floats, Floats]]:
+    """Yield which observation it is, even grids of f, and its log p on each."""
+    for i, (y, f, step) in enumerate(zip(case.y, case.f, case.steps, strict=True)):
         for width in (1.0, step):
             grid = f + width * np.linspace(-8.0, 8.0, 129)
             with np.errstate(all="ignore"):
-                yield grid, case.likelihood.log_density(np.full(grid.size, y), grid)
+                yield i, grid, case.likelihood.log_density(np.full(grid.size, y), grid)
 
 
 @LIKELIHOOD_PARAMETERS.add()
 def rule_flags(case: LikelihoodCase) -> None:
-    """What the flags promise of log p holds on grids of f."""
+    """What the flags promise of log p holds on grids of f, and of y around f."""
     it = case.likelihood
     for name in _FLAGS:
         expect(isinstance(getattr(it, name), bool), f"{name} True or False", getattr(it, name))
-    for grid, log_p in _walks(case):
+    engine = it.preferred_inference
+    names = " or ".join(map(repr, _ENGINES))
+    expect(engine in _ENGINES, f"preferred_inference to be {names}", engine)
+    concave = np.asarray(it.log_concave_at(frozen(case.y)))
+    truths = concave.dtype == bool and concave.shape == case.y.shape
+    expect(truths, f"log_concave_at to be True or False for each of {case.y.size} y", concave)
+    for i, grid, log_p in _walks(case):
         finite = np.isfinite(log_p)
         if it.is_positive:
             expect(np.all(finite), "a density above 0, as is_positive says", log_p)
         walk = log_p[finite]
         rounding = 1e-12 * float(np.max(np.abs(walk), initial=1.0))
         steps = np.diff(walk)
-        if it.is_log_concave:
-            where = f"log p to be concave in f around {grid[64]:g}, as is_log_concave says"
+        if it.is_log_concave or concave[i]:
+            says = "is_log_concave" if it.is_log_concave else f"log_concave_at({case.y[i]:g})"
+            where = f"log p to be concave in f around {grid[64]:g}, as {says} says"
             expect(np.all(np.diff(steps) <= 4.0 * rounding), where, np.diff(steps))
         if it.is_unimodal:
             up = steps[np.abs(steps) > rounding] > 0
             where = f"one peak in f around {grid[64]:g}, as is_unimodal says"
             expect(not np.any(up[1:] & ~up[:-1]), where, walk)
+    _of_noise(case)
+
+
+def _of_noise(case: LikelihoodCase) -> None:
+    """Hold `adds_noise` and `is_symmetric` to log p for y on either side of f."""
+    it, f = case.likelihood, case.f[:, None]
+    if not (it.adds_noise or it.is_symmetric):
+        return
+    y = f + case.steps[:, None] * _AWAY
+    with np.errstate(all="ignore"):
+        log_p = it.log_density(y, f)
+        if it.adds_noise:
+            # at the distance that rounding has left
+            alone = it.log_density(y - f, np.zeros_like(f))
+            what = "log p(y | f), which is log p(y - f | 0) as adds_noise says"
+            close(what, log_p, alone, 1e-6, 1e-6)
+    if it.is_symmetric:
+        what = "log p(f + t | f), which is log p(f - t | f) as is_symmetric says"
+        close(what, log_p, log_p[:, ::-1], 1e-8, 1e-8)
 
 
 @LIKELIHOOD_PARAMETERS.add(gives("derivatives"))

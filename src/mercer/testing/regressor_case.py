@@ -2,84 +2,82 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 from sklearn.utils import get_tags
-from sklearn.utils.validation import has_fit_parameter
 
 from mercer.likelihoods import Gaussian
-from mercer.means import Mean, Zero
+from mercer.testing.compare import STEP
+from mercer.testing.estimator_case import Accuracy, EstimatorCase, weights
 
-__all__ = [
-    "RegressorCase",
-    "default_kernel",
-    "distribution",
-    "gaussian",
-    "multi_output",
-    "offers",
-    "own_units",
-    "quietly",
-    "regressor_case",
-    "spreads",
-    "unless_exempt",
-    "weights",
-]
+__all__ = ["RegressorCase", "distribution", "gaussian", "multi_output", "own_units"]
 
 Floats = NDArray[np.float64]
 
-# Rules that a sound estimator may break: one that takes rows in turn, or couples its outputs.
-_EXEMPTABLE = ("rule_order_of_rows", "rule_outputs_are_independent")
 # Where a likelihood is asked what it is.
 _LATENT = np.linspace(-3.0, 3.0, 7)
 
 
-def quietly(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Call without warnings: of bounds, of convergence and the like, which small data bring."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        return call(*args, **kwargs)
+class RegressorCase(EstimatorCase):
+    """A regressor, data to fit it to, and fits that rules share and do not change."""
 
+    kind, method, dtype = "an estimator", "predict", float
+    units = ("kernel", "likelihood")
+    ways = (
+        ("predict", {}),
+        ("predict", {"return_cov": True}),
+        ("predict", {"return_std": True, "latent": True}),
+        ("predict_interval", {}),
+        ("predict_gradient", {}),
+        ("sample_y", {}),
+    )
 
-def spreads(model: Any, X: Any) -> Floats:
-    """Return predicted means and standard deviations, one after the other."""
-    return np.concatenate(model.predict(X, return_std=True))
+    def example(self, estimator: Any, rng: np.random.Generator) -> tuple[Floats, Floats]:
+        """Return two dozen rows of a smooth function with noise."""
+        X = rng.normal(size=(24, 2))
+        return X, 3.0 + np.sin(1.5 * X[:, 0]) + 0.3 * X[:, 1] + 0.2 * rng.normal(size=24)
 
+    @property
+    def accuracy(self) -> Accuracy:
+        """How near two ways to one result come."""
+        size = self.size
+        return Accuracy(
+            weights=(1e-6, 1e-8 * size),
+            order=(1e-7, 1e-9 * size),
+            threads=(1e-10, 1e-10 * size),
+            units=(1e-3, 1e-4 * size),
+            evidence=1e-8,
+            gradient=(1e-4, 1e-5),
+            step=STEP,
+        )
 
-class RegressorCase:
-    """A regressor, data to fit it to, and fits that rules share and do not change.
+    def observed(self, model: Any, X: Any) -> Floats:
+        """Return means and standard deviations."""
+        return np.column_stack(model.predict(X, return_std=True))
 
-    Parameters
-    ----------
-    estimator : estimator
-        Not fitted; rules work with clones of it.
-    X, y : arrays of shape (n, d) and (n,)
-    X_new : array of shape (t, d)
-    objects : functions by name, which a saved model is given back
-    exemptions : why rules do not apply, by name
-    """
+    def latent(self, model: Any) -> Callable[..., Any]:
+        """Return `predict` for the function."""
+        return partial(model.predict, latent=True)
 
-    def __init__(
-        self,
-        estimator: Any,
-        X: Floats,
-        y: Floats,
-        X_new: Floats,
-        objects: dict[str, Any],
-        exemptions: dict[str, str],
-    ) -> None:
-        self.estimator, self.objects, self.exemptions = estimator, objects, exemptions
-        self.X, self.y, self.X_new = X, y, X_new
+    def bad_targets(self) -> list[tuple[str, Any, str]]:
+        """Return targets that are to be refused."""
+        nan, inf = self.y.copy(), self.y.copy()
+        nan[2], inf[2] = np.nan, np.inf
+        return [*super().bad_targets(), ("y with NaN", nan, "nan"), ("y with infinity", inf, "inf")]
 
-    @cached_property
-    def model(self) -> Any:
-        """A fit to the data."""
-        return self.fit(self.X, self.y)
+    def evidence_fits(self) -> dict[str, Any]:
+        """Return fits of one output, of weighted rows and of two outputs."""
+        fits = super().evidence_fits()
+        if not weights(self):
+            w = np.linspace(0.5, 2.0, len(self.y))
+            fits["weighted rows"] = self.fit(self.X, self.y, w)
+        if not multi_output(self):
+            fits["two outputs"] = self.two_outputs
+        return fits
 
     @cached_property
     def two_outputs(self) -> Any:
@@ -89,11 +87,11 @@ class RegressorCase:
     @cached_property
     def Y(self) -> Floats:
         """Two columns of targets, in different units if these can be any numbers."""
-        other = 20.0 * np.cos(self.X[:, 0]) if self.adds_noise else self.y[::-1]
+        other = 20.0 * np.cos(self.X[:, 0]) if self.mean_is_latent else self.y[::-1]
         return np.column_stack([self.y, other])
 
     @cached_property
-    def adds_noise(self) -> bool:
+    def mean_is_latent(self) -> bool:
         """Whether an observation is, on average, the latent value: there is no link."""
         likelihood = getattr(self.model, "likelihood_", None)
         if likelihood is None:
@@ -103,9 +101,9 @@ class RegressorCase:
         return bool(np.allclose(likelihood.conditional_mean(_LATENT), _LATENT, 1e-9, 1e-12))
 
     @cached_property
-    def is_symmetric(self) -> bool:
+    def looks_symmetric(self) -> bool:
         """Whether there is no link and the noise is as often above 0 as it is below."""
-        if not self.adds_noise or distribution(self):
+        if not self.mean_is_latent or distribution(self):
             return False
         t, cdf = 2.0 ** np.arange(-20.0, 10.0), self.model.likelihood_.conditional_cdf
         f = _LATENT[:, None]
@@ -120,41 +118,10 @@ class RegressorCase:
         given = not likelihood.missing("conditional_var")
         return given and bool(np.all(np.isfinite(likelihood.conditional_var(_LATENT))))
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Any:
-        """Return a clone fitted to these data."""
-        model = clone(self.estimator).set_params(**params)
-        options = {} if sample_weight is None else {"sample_weight": sample_weight}
-        return quietly(model.fit, X, y, **options)
-
-    def hold(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Return a clone fitted with its hyperparameters kept, if it can be told to.
-
-        A search ends at slightly different places for slightly different numbers, so that what
-        must agree to many digits is compared without one.
-        """
-        held = {"optimizer": None} if "optimizer" in self.estimator.get_params() else {}
-        return self.fit(X, y, sample_weight, **held)
-
     @property
     def size(self) -> float:
         """The size of the targets."""
         return float(np.max(np.abs(self.y)))
-
-
-def offers(*names: str) -> Callable[[RegressorCase], str]:
-    """Say which of these attributes a fitted regressor lacks, where it matters to a rule."""
-
-    def lacking(case: RegressorCase) -> str:
-        missing = [name for name in names if not hasattr(case.model, name)]
-        return f"it has no {', '.join(missing)}" if missing else ""
-
-    return lacking
-
-
-def weights(case: RegressorCase) -> str:
-    """Say whether rules on sample weights do not apply."""
-    takes = has_fit_parameter(case.estimator, "sample_weight")
-    return "" if takes else "its fit takes no sample_weight"
 
 
 def multi_output(case: RegressorCase) -> str:
@@ -175,65 +142,7 @@ def distribution(case: RegressorCase) -> str:
     return "its likelihood has no conditional_cdf" if missing else ""
 
 
-def unless_exempt(rule: str) -> Callable[[RegressorCase], str]:
-    """Say why an estimator is exempt from a rule, where it says so itself."""
-    assert rule in _EXEMPTABLE
-
-    def exempt(case: RegressorCase) -> str:
-        return case.exemptions.get(rule, "")
-
-    return exempt
-
-
-def default_kernel(case: RegressorCase) -> str:
-    """Say whether rules on the default kernel do not apply."""
-    params = case.estimator.get_params(deep=False)
-    mean = params.get("mean")
-    if isinstance(mean, Mean):
-        held = mean.estimate is None and not isinstance(mean, Zero)
-    else:
-        held = callable(mean)
-    given = params.get("kernel") is not None or params.get("likelihood") is not None
-    return "its kernel, noise or mean has units of its own" if given or held else ""
-
-
 def own_units(case: RegressorCase) -> str:
     """Say whether rules on a kernel and noise that the data do not touch do not apply."""
-    params = case.estimator.get_params(deep=False)
-    given = params.get("kernel") is not None and params.get("likelihood") is not None
+    given = all(case.params.get(name) is not None for name in case.units)
     return "" if given else "its kernel or noise is started from the data"
-
-
-def _exemptions(estimator: Any) -> dict[str, str]:
-    """Return what an estimator says of rules it is exempt from, checked."""
-    given = dict(getattr(estimator, "_conformance_exemptions", {}))
-    for rule, why in given.items():
-        if rule not in _EXEMPTABLE or not (isinstance(why, str) and why.strip()):
-            raise ValueError(
-                f"_conformance_exemptions may give a reason for {' and '.join(_EXEMPTABLE)}, got "
-                f"{why!r} for {rule!r}"
-            )
-    return given
-
-
-def regressor_case(
-    estimator: Any, X: Any = None, y: Any = None, objects: dict[str, Any] | None = None
-) -> RegressorCase:
-    """Return the case of a regressor, with small random data where none are given."""
-    if isinstance(estimator, type) or not hasattr(estimator, "predict"):
-        raise ValueError(f"an estimator is wanted, not fitted, got {estimator!r}")
-    if (X is None) != (y is None):
-        raise ValueError("give X and y both or neither")
-    rng = np.random.default_rng(0)
-    if X is None:
-        X = rng.normal(size=(24, 2))
-        y = 3.0 + np.sin(1.5 * X[:, 0]) + 0.3 * X[:, 1] + 0.2 * rng.normal(size=24)
-    X, y = np.array(X, dtype=float), np.array(y, dtype=float)
-    estimator = clone(estimator)
-    params = estimator.get_params(deep=False)
-    if "random_state" in params and params["random_state"] is None:
-        estimator.set_params(random_state=0)  # rules compare fits with each other
-    middle, width = X.mean(axis=0), X.std(axis=0)
-    X_new = middle + width * rng.normal(size=(5, X.shape[1]))
-    objects = {} if objects is None else objects
-    return RegressorCase(estimator, X, y, X_new, objects, _exemptions(estimator))

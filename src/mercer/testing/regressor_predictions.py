@@ -8,18 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 from scipy.stats import norm
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
-from mercer.posterior import Posterior, Predictive
 from mercer.testing.compare import close, expect, identical, slope
-from mercer.testing.regressor_case import (
-    RegressorCase,
-    distribution,
-    gaussian,
-    multi_output,
-    offers,
-    quietly,
-    weights,
-)
+from mercer.testing.estimator_case import offers, quietly
+from mercer.testing.regressor_case import RegressorCase, distribution, gaussian
 from mercer.testing.rules import Rules
 
 __all__ = ["PREDICTIONS"]
@@ -29,6 +23,16 @@ Floats = NDArray[np.float64]
 PREDICTIONS: Rules[RegressorCase] = Rules()
 
 _DRAWS = 4000
+
+
+@PREDICTIONS.add()
+def rule_unfitted(case: RegressorCase) -> None:
+    """Before `fit`, `predict` raises NotFittedError or predicts from a prior that is finite."""
+    try:
+        mean, std = quietly(clone(case.estimator).predict, case.X_new, return_std=True)
+    except NotFittedError:
+        return
+    expect(np.all(np.isfinite(mean)) and np.all(std > 0), "a prior's mean and std", (mean, std))
 
 
 @PREDICTIONS.add()
@@ -44,7 +48,7 @@ def rule_predict_variants(case: RegressorCase) -> None:
     for latent in (False, True):
         if latent:
             alone = model.predict(X, latent=True)
-            if case.adds_noise:
+            if case.mean_is_latent:
                 close("the latent mean", alone, mean, 1e-9, 1e-10 * case.size)
             mean = alone
         with_std = model.predict(X, return_std=True, latent=latent)
@@ -62,7 +66,7 @@ def rule_predict_variants(case: RegressorCase) -> None:
 def rule_predict_by_rows(case: RegressorCase) -> None:
     """A row's prediction does not depend on the other rows, and is never NaN or negative."""
     model, X = case.model, np.concatenate([case.X_new, case.X[:3]])
-    if case.adds_noise:  # a link may not be finite far out
+    if case.mean_is_latent:  # a link may not be finite far out
         X = np.concatenate([X, 1e6 * case.X_new[:1]])
     mean, std = model.predict(X, return_std=True)
     for i in range(len(X)):
@@ -108,7 +112,7 @@ def rule_interval(case: RegressorCase) -> None:
             jumps = jumps or bool(np.any(at - below > 1e-6))
         ordered = low <= high if jumps else low < high
         expect(np.all(ordered), "lower ends below upper ends", (low, high))
-        if case.is_symmetric:
+        if case.looks_symmetric:
             inside = (low < mean) & (mean < high)
             expect(np.all(inside), "intervals that hold the mean", (low, high))
         if before is not None:
@@ -142,44 +146,6 @@ def rule_latent_interval(case: RegressorCase) -> None:
     half = ndtri(0.9) * std
     close("the lower end", low, mean - half, 1e-8, 1e-9 * case.size)
     close("the upper end", high, mean + half, 1e-8, 1e-9 * case.size)
-
-
-@PREDICTIONS.add()
-def rule_predictive(case: RegressorCase) -> None:
-    """`predictive_` is a Predictive that says what `predict` says, and `posterior_` likewise."""
-    model, X = case.model, case.X_new
-    mean, latent = model.predict(X, return_std=True, latent=True)
-    processes = {"predictive_": getattr(model, "predictive_", None)}
-    expect(isinstance(processes["predictive_"], Predictive), "a Predictive", processes)
-    if hasattr(model, "posterior_"):
-        processes["posterior_"] = model.posterior_
-        expect(isinstance(model.posterior_, Posterior), "a Posterior", model.posterior_)
-    for name, process in processes.items():
-        assert process is not None
-        close(f"mean of {name}", process.mean(X)[:, 0], mean, 1e-9, 1e-10 * case.size)
-        var = process.var(X)[:, 0]
-        close(f"variance of {name}", var, latent**2, 1e-7, 1e-12 * case.size**2)
-        expect(process.n_outputs == 1, "one output", process.n_outputs)
-        expect(process.describe(), f"a description of {name}", "nothing")
-
-
-@PREDICTIONS.add(offers("posterior_"))
-def rule_prune(case: RegressorCase) -> None:
-    """Pruning to all points changes nothing at no loss; fewer points lose more, never less."""
-    posterior, X = case.model.posterior_, case.X_new
-    m = posterior.n_basis
-    noise = getattr(case.model.likelihood_, "new_variance", None)
-    same, loss = posterior.prune(m, noise)
-    expect(loss == 0.0, "no loss for keeping all points", loss)
-    identical("the mean with all points kept", same.mean(X), posterior.mean(X))
-    before = 0.0
-    for kept in (m - 1, m // 2, max(1, m // 4)):
-        small, loss = posterior.prune(kept, noise)
-        expect(small.n_basis <= kept, f"at most {kept} points", small.n_basis)
-        expect(np.isfinite(loss) and loss >= before - 1e-9, f"a loss of {before:g} or more", loss)
-        var = small.var(X)
-        expect(np.all(np.isfinite(var)) and np.all(var >= 0), "finite variances", var)
-        before = loss
 
 
 @PREDICTIONS.add(offers("predict_gradient"))
@@ -243,56 +209,3 @@ def _check_frequencies(case: RegressorCase, draws: Floats) -> None:
     wanted = np.array([_cdf(case, y) for y in at])
     # 4.5 standard deviations of a frequency of one half
     close("frequencies of draws", got, wanted, 0.0, 2.25 / np.sqrt(draws.shape[1]))
-
-
-@PREDICTIONS.add(offers("log_marginal_likelihood", "log_marginal_likelihood_value_"))
-def rule_evidence(case: RegressorCase) -> None:
-    """`log_marginal_likelihood` at the fit is the value kept, and its gradient its derivative."""
-    w = np.linspace(0.5, 2.0, len(case.y))
-    models = {"one output": case.model}
-    if not weights(case):
-        models["weighted rows"] = case.fit(case.X, case.y, w)
-    if not multi_output(case):
-        models["two outputs"] = case.two_outputs
-    for what, model in models.items():
-        kept = model.log_marginal_likelihood_value_
-        theta = model.theta_ + 0.05 * np.cos(np.arange(model.theta_.size))
-        close(f"evidence, {what}", model.log_marginal_likelihood(model.theta_), kept, 1e-8, 1e-8)
-        close(f"evidence without theta, {what}", model.log_marginal_likelihood(), kept, 1e-12)
-        value, gradient = quietly(model.log_marginal_likelihood, theta, eval_gradient=True)
-        plain = model.log_marginal_likelihood(theta)
-        close(f"evidence with its gradient, {what}", value, plain, 1e-10, 1e-10)
-        wanted = slope(model.log_marginal_likelihood, theta)
-        close(f"gradient of the evidence, {what}", gradient, wanted, 1e-4, 1e-5)
-
-
-@PREDICTIONS.add(multi_output)
-def rule_several_outputs(case: RegressorCase) -> None:
-    """With y (n, P) predictions have an axis of outputs, last; with y (n, 1) too."""
-    X = case.X_new
-    (t, d), p = X.shape, 2
-    model = case.two_outputs
-    mean, std = model.predict(X, return_std=True)
-    _, cov = model.predict(X, return_cov=True)
-    for what, value, shape in (
-        ("predict", model.predict(X), (t, p)),
-        ("the mean", mean, (t, p)),
-        ("std", std, (t, p)),
-        ("cov", cov, (t, t, p)),
-    ):
-        expect(value.shape == shape, f"{what} of shape {shape}", value)
-    close("std squared", std**2, np.einsum("iip->ip", cov), 1e-7, 1e-10)
-    if hasattr(model, "predict_interval"):
-        ends = np.array(model.predict_interval(X))
-        expect(ends.shape == (2, t, p), f"two ends of shape {(t, p)}", ends)
-    if hasattr(model, "sample_y"):
-        draws = model.sample_y(X, 3)
-        expect(draws.shape == (t, p, 3), f"draws of shape {(t, p, 3)}", draws)
-    if hasattr(model, "predict_gradient"):
-        gradient = model.predict_gradient(X).std
-        expect(gradient.shape == (t, d, p), f"gradients of shape {(t, d, p)}", gradient)
-    if hasattr(model, "log_predictive_density"):
-        density = model.log_predictive_density(X, mean if case.adds_noise else case.Y[:t])
-        expect(density.shape == (t, p), f"densities of shape {(t, p)}", density)
-    column, plain = case.hold(case.X, case.y[:, None]), case.hold(case.X, case.y)
-    close("one column of targets", column.predict(X), plain.predict(X)[:, None], 1e-9, 1e-12)

@@ -19,7 +19,7 @@ X = np.linspace(0, 5, 50).reshape(-1, 1)
 kernels = {
     "rbf": 1.0 * RBF(length_scale=1.0, length_scale_bounds=(1e-1, 10.0)),
     "rational quadratic": 1.0
-    * RationalQuadratic(length_scale=1.0, alpha=0.1, alpha_bounds=(1e-5, 1e3)),
+    * RationalQuadratic(length_scale=1.0, alpha=0.1, alpha_bounds=(1e-5, 1e15)),
     "periodic": 1.0
     * ExpSineSquared(
         length_scale=1.0,
@@ -34,7 +34,8 @@ kernels = {
 
 results = {}
 for name, kernel in kernels.items():
-    model = GaussianProcessRegressor(kernel=kernel, random_state=0)
+    units = name == "dot product"
+    model = GaussianProcessRegressor(kernel=kernel, random_state=0, normalize_y=units)
     results[f"{name}: prior mean"], results[f"{name}: prior std"] = model.predict(
         X, return_std=True
     )

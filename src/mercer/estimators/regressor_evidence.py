@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.estimators.observed import observed_mean, observed_var
+from mercer.estimators.process import FittedProcess
 from mercer.evidence import (
     Data,
     LatentData,
@@ -19,10 +19,6 @@ from mercer.evidence import (
     hessian,
     standard_errors,
 )
-from mercer.inference import LatentLeftOut, leave_one_out
-from mercer.kernels import Kernel
-from mercer.likelihoods import Gaussian
-from mercer.means import Mean
 
 __all__ = ["FittedEvidence", "LeaveOneOut"]
 
@@ -44,12 +40,9 @@ class LeaveOneOut(NamedTuple):
         return f"LeaveOneOut({len(self.mean)} rows, log_density {self.log_density.sum():.4g})"
 
 
-class FittedEvidence:
+class FittedEvidence(FittedProcess):
     """Adds the evidence, leave-one-out and standard errors to a regressor."""
 
-    kernel_: Kernel
-    likelihood_: Any
-    mean_: Mean
     inference_: str
     X_train_: Any
     y_train_: Floats
@@ -83,11 +76,6 @@ class FittedEvidence:
         objective.jitter = self.jitter_
         return objective
 
-    @property
-    def theta_(self) -> Floats:
-        """The fitted hyperparameters [kernel_, likelihood_, mean_] as one flat vector."""
-        return np.concatenate([self.kernel_.theta, self.likelihood_.theta, self.mean_.theta])
-
     def log_marginal_likelihood(
         self, theta: ArrayLike | None = None, eval_gradient: bool = False
     ) -> Any:
@@ -108,14 +96,7 @@ class FittedEvidence:
         theta = self.theta_ if theta is None else np.asarray(theta, dtype=float)
         if theta.shape != self.theta_.shape:
             raise ValueError(f"theta must have shape {self.theta_.shape}, got {theta.shape}")
-        if isinstance(objective, LatentObjective):
-            value, gradient = objective.log_evidence(theta, eval_gradient)
-            return (value, gradient) if eval_gradient else value
-        split = theta.size - self.mean_.theta.size
-        mean = None
-        if self.mean_.estimate != "integrate":
-            mean = self.mean_.with_theta(theta[split:])
-        value, gradient = objective.log_evidence(theta[:split], mean, eval_gradient)
+        value, gradient = objective.log_evidence(theta, eval_gradient)
         return (value, gradient) if eval_gradient else value
 
     def loo(self) -> LeaveOneOut:
@@ -130,35 +111,18 @@ class FittedEvidence:
         and the other rows' parts are held, as are the coefficients of the mean. That is close to
         refitting, where no row decides the fit alone. "map" has none.
 
-        Rows of weight 0 are no training rows. O(n^3) time, once.
+        There is an entry for each row of `X_train_` and `y_train_`, in their order. Rows of weight
+        0 are not among them: `predict` answers for these, which are left out already. O(n^3) time,
+        once.
 
         Returns
         -------
         LeaveOneOut
-            `mean`, `std` and `log_density`, each of shape (n,) or (n, P).
+            `mean`, `std` and `log_density`, each of shape (n,), or (n, P) for several outputs, n
+            the rows of `X_train_`.
         """
-        objective = self._objective()
-        if isinstance(objective, LatentObjective):
-            return self._left_out(objective.leave_one_out(objective.theta))
-        problem = objective.problem(self.kernel_, self.likelihood_)
-        _, left = leave_one_out(problem, self.sample_weight_)
-        scale = self._scale
-        residual = left.residual * scale
-        std = np.sqrt(left.variance)[:, None] * scale
-        density = -0.5 * (residual / std) ** 2 - np.log(std) - 0.5 * np.log(2.0 * np.pi)
-        mean = self.y_train_ - residual
-        return LeaveOneOut(self._shaped(mean), self._shaped(std), self._shaped(density))
-
-    def _left_out(self, left: LatentLeftOut) -> LeaveOneOut:
-        """Return what left-out latent values say of the observations at their rows."""
-        likelihood, n = self.likelihood_, len(left.mean)
-        mean = observed_mean(likelihood, left.mean, left.variance)
-        if isinstance(likelihood, Gaussian):  # whose rows may have variances of their own
-            var = left.variance + likelihood.variances(n)
-        else:
-            var = observed_var(likelihood, left.mean, left.variance)
-        columns = (mean, np.sqrt(var), left.log_density)
-        return LeaveOneOut(*(self._shaped(column[:, None]) for column in columns))
+        left = self._objective().left_out()
+        return LeaveOneOut(*(self._shaped(column) for column in left))
 
     def standard_errors(self) -> dict[str, float]:
         """Return the standard error of each free hyperparameter, by name, in units of `theta_`.

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from mercer.compute import map_tiles, row_blocks
-from mercer.likelihoods import Likelihood, Logistic
+from mercer.likelihoods.base import Likelihood
+from mercer.likelihoods.logistic import Logistic
 
 __all__ = ["Probabilities", "bounded", "link_probabilities", "softmax_probabilities"]
 
@@ -57,19 +58,22 @@ def link_probabilities(
     One likelihood, of labels -1 and 1, gives two columns. Several are those of classes against all
     others, and give a column each, which then are made to add up to 1.
     """
+    error = np.full(len(mean), QUADRATURE)
     if len(likelihoods) == 1:
-        likelihoods, labels, columns = [likelihoods[0]] * 2, [-1.0, 1.0], [0, 0]
-    else:
-        labels, columns = [1.0] * len(likelihoods), list(range(len(likelihoods)))
+        # Of the label that is less likely, so that the other loses nothing by being the rest.
+        less = np.where(mean[:, 0] > 0, -1.0, 1.0)
+        p = np.exp(likelihoods[0].log_predictive(less, mean[:, 0], var[:, 0]))
+        both = np.column_stack([p, 1.0 - p])
+        return Probabilities(bounded(np.where(less[:, None] < 0, both, both[:, ::-1])), error)
     logs = np.column_stack(
         [
-            likelihood.log_predictive(label, mean[:, p], var[:, p])
-            for likelihood, label, p in zip(likelihoods, labels, columns, strict=True)
+            likelihood.log_predictive(1.0, mean[:, p], var[:, p])
+            for p, likelihood in enumerate(likelihoods)
         ]
     )
     logs = np.maximum(logs, -700.0)  # a step may have no probability at all
     logs -= np.max(logs, axis=1, keepdims=True)
-    return Probabilities(bounded(np.exp(logs)), np.full(len(mean), QUADRATURE))
+    return Probabilities(bounded(np.exp(logs)), error)
 
 
 def softmax_probabilities(mean: Floats, cov: Floats, tolerance: float = TOLERANCE) -> Probabilities:

@@ -7,24 +7,9 @@ from numpy.polynomial.hermite_e import hermegauss
 from numpy.typing import NDArray
 
 from mercer.errors import MercerWarning, warn
-from mercer.likelihoods import (
-    EpsilonInsensitive,
-    Gaussian,
-    Huber,
-    Laplace,
-    Likelihood,
-    StudentT,
-)
-from mercer.likelihoods.additive import AdditiveNoise
+from mercer.likelihoods.base import Likelihood
 
-__all__ = [
-    "adds_noise",
-    "is_symmetric",
-    "observed_cov",
-    "observed_gradients",
-    "observed_mean",
-    "observed_var",
-]
+__all__ = ["observed_cov", "observed_gradients", "observed_mean", "observed_var"]
 
 Floats = NDArray[np.float64]
 
@@ -34,26 +19,8 @@ _FIRST = np.array([1.0, -8.0, 0.0, 8.0, -1.0]) / 12.0
 _SECOND = np.array([-1.0, 16.0, -30.0, 16.0, -1.0]) / 12.0
 # A link bends over about one unit of the latent value; the moments are good to 1e-8.
 _STEP = 0.01
-# Noise whose density is even.
-_SYMMETRIC = (Gaussian, StudentT, Laplace, Huber, EpsilonInsensitive)
 # Nodes of the quadrature behind covariances, and terms of their series.
 _NODES, _TERMS = 100, 50
-
-
-def adds_noise(likelihood: Likelihood) -> bool:
-    """Whether an observation is the latent value and noise that does not depend on it.
-
-    Then the mean of a new one takes no variance, and covariances are those of the latent function.
-    """
-    return isinstance(likelihood, Gaussian | AdditiveNoise)
-
-
-def is_symmetric(likelihood: Likelihood) -> bool:
-    """Whether a new observation is as likely above the latent mean as below.
-
-    Of classes that are known; one derived from them may be anything.
-    """
-    return type(likelihood) in _SYMMETRIC
 
 
 def observed_mean(likelihood: Likelihood, mean: Floats, var: Floats) -> Floats:
@@ -90,7 +57,7 @@ def observed_cov(likelihood: Likelihood, mean: Floats, cov: Floats) -> Floats:
     """
     rows = np.arange(len(mean))
     var = cov[rows, rows]
-    if not adds_noise(likelihood):
+    if not likelihood.adds_noise:
         m, s = mean[:, 0], np.sqrt(var[:, 0])
         nodes, weights = hermegauss(_NODES)
         weighted = likelihood.conditional_mean(m[:, None] + s[:, None] * nodes) * (
@@ -119,7 +86,7 @@ def observed_gradients(
     equation, so that derivatives in m alone are needed: with E and V the mean and the variance of
     y, dE/dv = E''/2 and dV/dv = V''/2 + E'^2.
     """
-    if adds_noise(likelihood):
+    if likelihood.adds_noise:
         return dmean, dvar
     points = mean + _STEP * _OFFSETS[:, None, None]
     E = observed_mean(likelihood, points, var)

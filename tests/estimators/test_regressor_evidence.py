@@ -189,3 +189,12 @@ def test_a_given_noise_of_new_rows_is_kept_under_weights():
         _, std = model.predict(X_NEW, return_std=True)
         _, latent = model.predict(X_NEW, return_std=True, latent=True)
         np.testing.assert_allclose(std**2 - latent**2, wanted, rtol=1e-9)
+
+
+def test_leave_one_out_has_the_rows_that_were_fitted():
+    weights = np.where(np.arange(40) % 5, 1.0, 0.0)
+    model = fixed().fit(X, Y, sample_weight=weights)
+    left = model.loo()
+    assert len(left.mean) == len(left.std) == len(left.log_density) == len(model.X_train_) == 32
+    for mine, theirs in zip(left, fixed().fit(X[weights > 0], Y[weights > 0]).loo(), strict=True):
+        np.testing.assert_array_equal(mine, theirs)

@@ -1,4 +1,4 @@
-"""Rules for fitting a regressor: data, frames, storage, and what is refused."""
+"""Rules for fitting any estimator: data, frames, storage, and what is refused."""
 
 from __future__ import annotations
 
@@ -12,20 +12,19 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 
 from mercer.posterior import load, save
 from mercer.testing.compare import expect, frozen, identical, refused
-from mercer.testing.regressor_case import RegressorCase, quietly, spreads
+from mercer.testing.estimator_case import EstimatorCase, quietly
 from mercer.testing.rules import Rules
 
 __all__ = ["FITS"]
 
-FITS: Rules[RegressorCase] = Rules()
+FITS: Rules[EstimatorCase] = Rules()
 
 
 @FITS.add()
-def rule_fit(case: RegressorCase) -> None:
+def rule_fit(case: EstimatorCase) -> None:
     """`fit` returns the estimator, keeps its parameters, and names what it sets with `_`."""
     model = clone(case.estimator)
     params = dict(vars(model))
@@ -39,48 +38,52 @@ def rule_fit(case: RegressorCase) -> None:
     d = case.X.shape[1]
     expect(getattr(model, "n_features_in_", None) == d, f"n_features_in_ of {d}", vars(model))
     identical("X after fit", X, case.X)
-    first = spreads(model, case.X_new)
+    first = case.everything(model, case.X_new)
     quietly(model.fit, X, y)
-    identical("predictions after a second fit", spreads(model, case.X_new), first)
+    identical("predictions after a second fit", case.everything(model, case.X_new), first)
 
 
 @FITS.add()
-def rule_predict_is_pure(case: RegressorCase) -> None:
+def rule_predict_is_pure(case: EstimatorCase) -> None:
     """Predicting changes neither the model nor its inputs, and repeats itself exactly."""
     model, X = case.fit(case.X, case.y), frozen(case.X_new)
-    first = spreads(model, X)  # whatever is computed once is there now
+    first = case.everything(model, X)  # whatever is computed once is there now
     state, names = pickle.dumps(model), set(vars(model))
-    calls: dict[str, Any] = {
-        "predict": lambda: model.predict(X),
-        "predict(return_cov)": lambda: model.predict(X, return_cov=True)[1],
-        "predict(latent)": lambda: model.predict(X, return_std=True, latent=True)[1],
-    }
-    for name in ("predict_interval", "predict_gradient", "sample_y"):
-        if hasattr(model, name):
-            calls[name] = lambda name=name: np.array(getattr(model, name)(X))
-    for name, call in calls.items():
-        result = call()
-        identical(f"{name} the second time", call(), result)
+    results: list[Any] = []
+    for method, options in case.ways:
+        if not hasattr(model, method):
+            continue
+        name = f"{method}({', '.join(options)})"
+        once, again = (_parts(getattr(model, method)(X, **options)) for _ in range(2))
+        expect(len(again) == len(once), f"{len(once)} results of {name} the second time", again)
+        for part, wanted in zip(again, once, strict=True):
+            identical(f"{name} the second time", part, wanted)
         expect(set(vars(model)) == names, f"no new attributes after {name}", set(vars(model)))
-    identical("the predictions after all that", spreads(model, X), first)
+        results += once
+    identical("the predictions after all that", case.everything(model, X), first)
     expect(pickle.dumps(model) == state, "the fitted state to stay as it was", "another")
-    result = model.predict(X)
-    result[:] = 0.0
-    identical("predictions after writing into them", spreads(model, X), first)
+    for part in results:
+        if part.flags.writeable:
+            part[:] = np.zeros((), part.dtype)
+    identical("predictions after writing into them", case.everything(model, X), first)
+
+
+def _parts(result: Any) -> list[Any]:
+    return list(result) if isinstance(result, tuple) else [result]
 
 
 @FITS.add()
-def rule_data_are_copied(case: RegressorCase) -> None:
+def rule_data_are_copied(case: EstimatorCase) -> None:
     """Writing into the training data after `fit` changes no prediction."""
     X, y = case.X.copy(), case.y.copy()
     model = case.hold(X, y)
-    before = spreads(model, case.X_new)
-    X[:], y[:] = 7.0, 7.0
-    identical("predictions", spreads(model, case.X_new), before)
+    before = case.everything(model, case.X_new)
+    X[:], y[:] = 7.0, y[:1].copy()
+    identical("predictions", case.everything(model, case.X_new), before)
 
 
 @FITS.add()
-def rule_storage(case: RegressorCase) -> None:
+def rule_storage(case: EstimatorCase) -> None:
     """`mercer.save` and `mercer.load` bring back a model that predicts bit for bit the same."""
     model, X = case.model, case.X_new
     with tempfile.TemporaryDirectory() as folder:
@@ -88,107 +91,102 @@ def rule_storage(case: RegressorCase) -> None:
         save(model, path)
         back = load(path, case.objects or None)
     expect(type(back) is type(model), f"a {type(model).__name__}", back)
-    identical("predictions", spreads(back, X), spreads(model, X))
+    wanted = case.everything(model, X)
+    identical("predictions", case.everything(back, X), wanted)
+    got, plain = back.predict(X), model.predict(X)
+    identical("results of predict", got, plain)
+    expect(got.dtype == plain.dtype, f"results of type {plain.dtype}", got)
     if hasattr(model, "sample_y"):
         identical("samples", back.sample_y(X, 2), model.sample_y(X, 2))
     if hasattr(model, "log_marginal_likelihood_value_"):
         value = model.log_marginal_likelihood_value_
         identical("the log evidence", back.log_marginal_likelihood_value_, value)
-    params = set(model.get_params(deep=False))
-    expect(set(back.get_params(deep=False)) == params, f"the parameters {params}", back)
+    expect(set(back.get_params(deep=False)) == set(case.params), "the same parameters", back)
     missing = set(vars(model)) - set(vars(back))
     expect(not missing, "every attribute of the model", f"a model without {missing}")
     quietly(back.fit, case.X, case.y)
-    identical("predictions after fitting it again", spreads(back, X), spreads(model, X))
+    identical("predictions after fitting it again", case.everything(back, X), wanted)
 
 
 @FITS.add()
-def rule_pickle_and_clone(case: RegressorCase) -> None:
+def rule_pickle_and_clone(case: EstimatorCase) -> None:
     """A pickle predicts the same; a clone is not fitted and fits the same."""
-    model, X = case.model, case.X_new
+    model, wanted = case.model, case.everything(case.model, case.X_new)
     back = pickle.loads(pickle.dumps(model))
-    identical("predictions of a pickle", spreads(back, X), spreads(model, X))
+    identical("predictions of a pickle", case.everything(back, case.X_new), wanted)
     twin = clone(model)
     left = [name for name in vars(twin) if name.endswith("_") and not name.startswith("_")]
     expect(not left, "a clone without fitted attributes", left)
     quietly(twin.fit, case.X, case.y)
-    identical("predictions of a fitted clone", spreads(twin, X), spreads(model, X))
+    identical("predictions of a fitted clone", case.everything(twin, case.X_new), wanted)
 
 
 @FITS.add()
-def rule_unfitted(case: RegressorCase) -> None:
-    """Before `fit`, `predict` raises NotFittedError or predicts from a prior that is finite."""
-    try:
-        mean, std = quietly(clone(case.estimator).predict, case.X_new, return_std=True)
-    except NotFittedError:
-        return
-    expect(np.all(np.isfinite(mean)) and np.all(std > 0), "a prior's mean and std", (mean, std))
-
-
-@FITS.add()
-def rule_bad_data(case: RegressorCase) -> None:
+def rule_bad_data(case: EstimatorCase) -> None:
     """NaN, infinity, wrong shapes, lengths and types are refused with a text that says so."""
     X, y = case.X, case.y
     n, d = X.shape
     nan, inf = X.copy(), X.copy()
     nan[1, 0], inf[1, 0] = np.nan, np.inf
-    bad_y, inf_y = y.copy(), y.copy()
-    bad_y[2], inf_y[2] = np.nan, np.inf
     for what, bad, target, text in (
         ("X with NaN", nan, y, "nan"),
         ("X with infinity", inf, y, "inf"),
-        ("y with NaN", X, bad_y, "nan"),
-        ("y with infinity", X, inf_y, "inf"),
         ("X of one axis", X[:, 0], y, "2D|column"),
         ("X and y of different lengths", X, y[:-1], f"{n}.*{n - 1}|{n - 1}.*{n}"),
         ("no rows", X[:0], y[:0], "0 sample|no rows|empty|at least"),
         ("no columns", X[:, :0], y, "0 feature|no column"),
         ("text", np.full((n, d), "a", dtype=object), y, "number|numeric|text|string"),
+        *((what, X, target, text) for what, target, text in case.bad_targets()),
     ):
         model = clone(case.estimator)
         refused(f"fit on {what}", partial(quietly, model.fit, bad, target), text)
     model, new = case.model, case.X_new
-    kept = spreads(model, new)
+    kept = case.everything(model, new)
     gap = new.copy()
     gap[0, 0] = np.nan
     refused("predict on NaN", lambda: model.predict(gap), "nan")
     refused("predict on another width", lambda: model.predict(new[:, :-1]), "feature|column")
     refused("predict on one axis", lambda: model.predict(new[0]), "2D|column|feature")
-    identical("predictions after refusals", spreads(model, new), kept)
+    identical("predictions after refusals", case.everything(model, new), kept)
 
 
 @FITS.add()
-def rule_bad_arguments(case: RegressorCase) -> None:
+def rule_bad_arguments(case: EstimatorCase) -> None:
     """Coverages outside (0, 1), two spreads at once and targets of a wrong shape are refused."""
     model, X = case.model, case.X_new
-    both = {"return_std": True, "return_cov": True}
-    refused("return_std with return_cov", lambda: model.predict(X, **both), "return_std|both")
+    latent = case.latent(model)
+    if latent is not None:
+        both = partial(latent, X, return_std=True, return_cov=True)
+        refused("return_std with return_cov", both, "return_std|both")
     if hasattr(model, "predict_interval"):
         for coverage in (0.0, 1.0, 95, "0.9"):
             call = partial(model.predict_interval, X, coverage=coverage)
             refused(f"a coverage of {coverage!r}", call, "coverage")
     if hasattr(model, "log_predictive_density"):
-        call = partial(model.log_predictive_density, X, np.zeros(len(X) + 1))
-        refused("one target too many", call, "shape|length|inconsistent")
+        call = partial(model.log_predictive_density, case.X[:5], case.y[:6])
+        refused("one target too many", call, "shape|length|inconsistent|rows")
     if hasattr(model, "sample_y"):
         refused("no samples", lambda: model.sample_y(X, 0), "n_samples")
         refused("a bad seed", lambda: model.sample_y(X, 1, random_state="x"), "random_state")
 
 
 @FITS.add()
-def rule_frames(case: RegressorCase) -> None:
+def rule_frames(case: EstimatorCase) -> None:
     """Frames of pandas and polars fit as arrays do, and names of columns are kept and checked."""
     names = [f"column {i}" for i in range(case.X.shape[1])]
-    plain = case.hold(case.X, case.y).predict(case.X_new)
+    plain = case.everything(case.hold(case.X, case.y), case.X_new)
     for library in ("pandas", "polars"):
         if find_spec(library) is None:
             continue
-        frame = import_module(library).DataFrame
-        X, new = (frame(dict(zip(names, A.T, strict=True))) for A in (case.X, case.X_new))
-        model = case.hold(X, case.y)
+        module = import_module(library)
+        X, new, other = (
+            module.DataFrame(dict(zip(columns, A.T, strict=True)))
+            for columns, A in ((names, case.X), (names, case.X_new), (names[::-1], case.X_new))
+        )
+        y = module.Series(case.y.tolist()) if case.y.ndim == 1 else case.y
+        model = case.hold(X, y)
         got = list(getattr(model, "feature_names_in_", []))
         expect(got == names, f"feature_names_in_ of {names} from {library}", got)
-        identical(f"predictions of a {library} frame", model.predict(new), plain)
-        other = frame(dict(zip(names[::-1], case.X_new.T, strict=True)))
+        identical(f"predictions of a {library} frame", case.everything(model, new), plain)
         if len(names) > 1:
             refused(f"{library} columns in another order", partial(model.predict, other))

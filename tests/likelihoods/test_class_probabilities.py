@@ -10,8 +10,12 @@ from scipy.integrate import quad
 from scipy.special import expit, softmax
 from scipy.stats import norm
 
-from mercer.estimators.probabilities import bounded, link_probabilities, softmax_probabilities
 from mercer.likelihoods import Logistic, Probit
+from mercer.likelihoods.class_probabilities import (
+    bounded,
+    link_probabilities,
+    softmax_probabilities,
+)
 
 
 def problems(C, n, scale, seed=0):

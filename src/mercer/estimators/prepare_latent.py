@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.estimators.exact import require_squares
-from mercer.estimators.observed import adds_noise
+from mercer.estimators.prepare_exact import require_squares
 from mercer.estimators.rows import Rows
 from mercer.estimators.starting import (
     Prepared,
@@ -53,7 +52,7 @@ def prepare_latent(
     # what the targets say of the function, less a mean that is known
     known = mean(rows.X, 1)[:, 0] if mean.estimate is None else 0.0
     width = spread_of(latent - known, rows.weights)
-    if adds_noise(likelihood):
+    if likelihood.adds_noise:
         require_squares(rows.Y, np.atleast_1d(width))
     begun = begun_kernel(kernel, rows, width**2, estimator.hyperprior)
     started = likelihood.begun(latent - known, rows.weights)
@@ -103,7 +102,7 @@ def _undetermined(rows: Rows, likelihood: Likelihood, mean: Mean) -> str | None:
 
     Under noise of a free scale it is as with Gaussian noise; counts have a scale of their own.
     """
-    if adds_noise(likelihood):
+    if likelihood.adds_noise:
         return undetermined(Data(rows.X, rows.Y, rows.weights, np.ones(1)), mean)
     return "there is only one row" if len(rows.Y) == 1 else None
 

@@ -1,0 +1,84 @@
+"""What estimators share once they are fitted: parts of the model, its process, new inputs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from mercer.estimators.inputs import require_numbers
+from mercer.estimators.rows import is_precomputed
+from mercer.kernels import Kernel
+from mercer.means import Mean
+from mercer.posterior import Posterior, PrecomputedPredictive, Predictive, Stacked
+
+__all__ = ["FittedProcess"]
+
+Floats = NDArray[np.float64]
+
+
+class FittedProcess:
+    """Adds to an estimator what asks its fitted process.
+
+    `fit` sets `kernel_`, `likelihood_`, `mean_` and `posterior_`; where several parts were fitted
+    by themselves the first three are lists, and there is a list `posteriors_` instead of the last.
+    It sets `_pairwise` too if kernel matrices stand for inputs. A predictor that is no posterior
+    overrides `predictive_`. It stands before `BaseEstimator` among an estimator's bases.
+    """
+
+    kernel: Any
+    kernel_: Any
+    likelihood_: Any
+    mean_: Any
+    _pairwise: bool = False
+
+    @property
+    def _has_parts(self) -> bool:
+        """Whether several parts were fitted by themselves: one class against the rest each."""
+        return isinstance(self.kernel_, list)
+
+    def _models(self) -> list[tuple[Kernel, Any, Mean]]:
+        """Return kernel, likelihood and mean of each part that was fitted by itself."""
+        check_is_fitted(self, "kernel_")
+        fitted = self.kernel_, self.likelihood_, self.mean_
+        return list(zip(*fitted, strict=True)) if self._has_parts else [fitted]
+
+    @property
+    def theta_(self) -> Floats:
+        """The fitted hyperparameters [kernel_, likelihood_, mean_] as one flat vector.
+
+        With one class against the rest, those of one class after the other.
+        """
+        return np.concatenate([part.theta for model in self._models() for part in model])
+
+    @property
+    def predictive_(self) -> Predictive:
+        """The fitted process, as predictions ask it; parts fitted by themselves side by side."""
+        check_is_fitted(self, "kernel_")
+        members: list[Predictive] = list(self._posteriors())
+        if self._pairwise:
+            members = [PrecomputedPredictive(posterior) for posterior in self._posteriors()]
+        return Stacked(members) if self._has_parts else members[0]
+
+    def _posteriors(self) -> list[Posterior]:
+        """Return the posterior of each part that was fitted by itself."""
+        return self.posteriors_ if self._has_parts else [self.posterior_]  # type: ignore[attr-defined]
+
+    def _new_inputs(self, X: Any) -> Any:
+        """Return rows to predict, checked: inputs as the kernel takes them, or of its matrix."""
+        kernel = self._models()[0][0]
+        if self._pairwise:
+            require_numbers(X)
+            return check_array(X, dtype=np.float64)
+        if kernel.is_numeric:
+            require_numbers(X)
+            return validate_data(self, X, reset=False, dtype=np.float64, order="C")
+        return X
+
+    def __sklearn_tags__(self) -> Any:
+        """Return scikit-learn's tags: pairwise when precomputed."""
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.pairwise = is_precomputed(self)
+        return tags
