@@ -92,7 +92,8 @@ print("kernel:", model.kernel_)
 # Columns of their own
 # --------------------
 # ``kernel.on(columns)`` looks at some columns only. A sum of such kernels is an additive model:
-# each column acts for itself. The relevance of a column is its spread in length scales.
+# each column acts for itself. The relevance of a column is its spread in
+# length scales, times the square root of the share that the term has in the variance.
 
 X = rng.uniform(-2, 2, (60, 3))
 z = np.sin(2 * X[:, 0]) + 0.3 * X[:, 1] ** 2 + 0.1 * rng.standard_normal(60)

@@ -12,6 +12,7 @@ import pytest
 from pyarrow import parquet
 
 import mercer
+from mercer.cli.errors import InputError
 from mercer.cli.tables import read_table
 from mercer.kernels import RBF
 
@@ -337,3 +338,17 @@ def test_random_bytes_never_bring_a_traceback(tmp_path):
             read_table(str(path))
         except mercer.errors.MercerError as error:
             assert str(error).startswith(str(path))
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("x.csv.gz", "zcat x.csv.gz | mercer fit - "),
+        ("x.parquet.gz", "compressed files are not read; unpack it first$"),
+        ("x.csv.zip", "compressed files are not read; unpack it first$"),
+        ("x.ods", r"what kind of table it is, one of \.csv"),
+    ],
+)
+def test_names_that_tell_no_table(name, said):
+    with pytest.raises(InputError, match=said.replace("|", r"\|")):
+        read_table(name)

@@ -31,6 +31,17 @@ def test_terms_that_explain_nothing_have_no_relevance():
     assert _terms_that_count(matern, X, 1.0) == [] == _relevances([], columns, X)
 
 
+def test_a_small_term_ranks_no_column():
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    columns = [TableColumn(name, "number") for name in "abc"]
+    kernels = [0.008 * RBF([5.0, 1.0, 0.5]), Linear(length_scale=[1.0, 50.0, 2.0])]
+    rows = _relevances(kernels, columns, X)
+    assert [row[0] for row in rows] == ["a", "c", "b"]
+    assert [row[1] for row in rows] == ["linear", "linear", 1.0]
+    lines = _relevance({"relevances": rows, "kernel": "rbf+linear"})
+    assert "share" in lines[0] and "linear" in lines[1] and lines[1].endswith("#" * 20)
+
+
 def test_terms_count_by_what_varies():
     """Far from 0 the linear kernel is large and yet nearly constant."""
     X = np.random.default_rng(0).normal(size=(40, 1))

@@ -256,3 +256,14 @@ def test_rows_without_a_label_are_named(missing, names):
     for given in (y, np.array(y, dtype=object), pd.Series(y), pd.Series(y).to_frame()):
         with pytest.raises(ValueError, match=text):
             fixed().fit(X, given)
+
+
+def test_probabilities_instead_of_labels_are_told_of_soft_labels():
+    with pytest.raises(ValueError, match=r"y should be a 1d array.*\(\d+, 3\).*soft_labels=True"):
+        GPClassifier().fit(X, one_hot(THREE))
+
+
+def test_a_spread_is_not_what_labels_have():
+    model = fixed().fit(X, TWO)
+    with pytest.raises(TypeError, match=r"GPClassifier\.predict.*return_std.*predict_latent"):
+        model.predict(X, return_std=True)

@@ -113,7 +113,11 @@ def test_joint_covariances_under_a_link(likelihood):
 @pytest.mark.parametrize("df", [2.0, 1.5])
 def test_tails_without_a_variance(df):
     model = held(StudentT(df, 0.1), Y)
-    mean, std = model.predict(NEW, return_std=True)
+    with pytest.warns(MercerWarning, match=r"has no variance.*predict_interval") as caught:
+        mean, std = model.predict(NEW, return_std=True)
+    assert len(caught) == 1
+    with pytest.warns(MercerWarning, match="has no variance"):
+        model.predict(NEW, return_cov=True)
     np.testing.assert_allclose(mean, model.predict(NEW, latent=True), rtol=1e-12)
     assert np.all(np.isinf(std))
     np.testing.assert_array_equal(model.predict_gradient(NEW).std, 0.0)
@@ -125,7 +129,10 @@ def test_tails_without_a_variance(df):
 
 def test_tails_without_a_mean():
     model = held(StudentT(1.0, 0.1), Y)
-    with pytest.warns(MercerWarning, match=r"StudentT\(df=1.* no mean.* the median is predicted"):
+    with (
+        pytest.warns(MercerWarning, match=r"StudentT\(df=1.* no mean.* the median is predicted"),
+        pytest.warns(MercerWarning, match="has no variance"),
+    ):
         mean, std = model.predict(NEW, return_std=True)
     np.testing.assert_allclose(mean, model.predict(NEW, latent=True), atol=1e-9)
     assert np.all(np.isinf(std))

@@ -153,3 +153,52 @@ def test_a_callable_is_told_of_every_evaluation(capsys):
     assert capsys.readouterr().err == ""
     model.set_params(verbose=1).fit(X, Y)
     assert "mercer: start 2/2, evaluation 1: " in capsys.readouterr().err
+
+
+def outlying(seed):
+    """A smooth function of the first column, and every ninth target far off."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(0, 10, size=(80, 2))
+    y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=80)
+    y[::9] += 3.0
+    return X, y
+
+
+@pytest.mark.parametrize("seed", [0, 5, 7])
+@pytest.mark.parametrize("units", [1.0, 1e-6])
+def test_the_default_model_does_not_end_at_interpolated_noise(seed, units, capsys):
+    X, y = outlying(seed)
+    model = GPRegressor(verbose=1).fit(units * X, y / units)
+    assert 0.7 < units**2 * model.likelihood_.noise < 1.1
+    lines = capsys.readouterr().err.splitlines()
+    assert "mercer: evaluation 1: " in lines[0] and "mercer: start 2/2, " in lines[-1]
+    # all of both starts, of which the second is the better
+    values, count = model.history_["value"], sum("start 2/2" in line for line in lines)
+    assert len(values) == len(lines)
+    assert np.max(values) == np.max(values[-count:]) > np.max(values[:-count]) + 1.0
+
+
+def test_an_interruption_of_the_second_search_keeps_the_first():
+    X, y = outlying(0)
+    first = []
+
+    def report(start, count, value, best):
+        if start == 2:
+            raise KeyboardInterrupt
+        first.append(value)
+
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        model = GPRegressor(verbose=report).fit(X, y)
+    assert model.status_ == "interrupted"
+    assert len(model.history_["value"]) == len(first) + 1
+    assert model.likelihood_.noise < 1e-3
+
+
+@pytest.mark.parametrize("units", [1.0, 1e-6])
+def test_smooth_targets_without_noise_are_interpolated_by_one_search(units):
+    t, told = np.linspace(0, 6, 40)[:, None], set()
+    model = GPRegressor(verbose=lambda start, *_: told.add(start))
+    with pytest.warns(BoundWarning, match="free of noise"):
+        model.fit(units * t, np.sin(t[:, 0]) / units)
+    np.testing.assert_allclose(units * model.predict(units * t), np.sin(t[:, 0]), atol=1e-3)
+    assert told == {1}

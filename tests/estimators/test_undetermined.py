@@ -11,7 +11,7 @@ from mercer import GPRegressor, means
 from mercer.errors import UndeterminedWarning
 from mercer.evidence import Data, undetermined
 from mercer.kernels import RBF
-from mercer.likelihoods import Gaussian
+from mercer.likelihoods import Gaussian, Poisson
 from mercer.params import Parameter
 
 LINE = np.linspace(0, 1, 9)[:, None]
@@ -116,6 +116,15 @@ def test_what_the_mean_leaves_over_is_searched(X, y, mean):
     Y = np.asarray(y).reshape(len(X), -1)
     rows = Data(X, Y, None, np.ones(Y.shape[1]))
     assert undetermined(rows, means.from_spec(mean)) is None
+
+
+def test_counts_that_are_all_zero():
+    with pytest.warns(UndeterminedWarning, match="all counts are 0") as caught:
+        model = GPRegressor(likelihood=Poisson()).fit(LINE, np.zeros(9, dtype=int))
+    assert len(caught) == 1 and model.status_ == "fixed"
+    mean, std = model.predict([[0.5], [100.0]], return_std=True)
+    assert 0 < mean[0] < 0.3 < mean[1] < 1.0
+    assert np.all(std < 1.5)
 
 
 def test_a_constant_away_from_a_given_mean_is_fitted():

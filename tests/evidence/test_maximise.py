@@ -281,3 +281,27 @@ def test_warning_names_the_parameter_at_its_bound():
     with pytest.warns(BoundWarning, match=r"length_scale\[1\] at its upper bound: that input") as w:
         warn_at_bounds(objective, maximise(objective).theta)
     assert len(w) == 1 and "length_scale[0]" not in str(w[0].message)
+
+
+def test_a_search_once_more_that_is_stopped_at_once_keeps_the_first():
+    class Stopped(Quadratic):
+        def __call__(self, theta):
+            if theta[0] == 9.0:
+                raise KeyboardInterrupt
+            return super().__call__(theta)
+
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        end = maximise(Stopped([1.0], np.eye(1)), again=lambda _: np.array([9.0]))
+    assert end.status == "interrupted" and end.theta[0] == pytest.approx(1.0, abs=1e-3)
+
+
+def test_what_is_alike_at_bounds_is_said_once():
+    objective = Quadratic([99.0, 99.0, 99.0], np.eye(3))
+    words = {
+        name: f"the length scale of 'c{i}'" for i, name in enumerate(objective.parameter_names)
+    }
+    with pytest.warns(BoundWarning) as caught:
+        warn_at_bounds(objective, maximise(objective).theta, words)
+    (text,) = [str(w.message) for w in caught]
+    assert "the length scales of 'c0', 'c1' and 'c2' at their upper bounds: those inputs" in text
+    assert text.count("n_restarts") == 1

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from mercer import GPRegressor, means
+from mercer.errors import ConvergenceWarning
 from mercer.evidence import Data, Objective, Optimum, unscaled
 from mercer.kernels import RBF
 from mercer.likelihoods import Gaussian
@@ -85,3 +86,11 @@ def test_the_fit_is_kept_whatever_happens(where, error, watched, monkeypatch):
     model, said = heard(WAVE)
     assert watched.trials and model.status_ == "converged"
     assert "interrupted" not in said and "no variance" not in said
+
+
+def test_a_function_lost_beside_noise_that_is_known():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0.0, 5.0, (40, 1))
+    y = 1e3 * np.sin(2.0 * X[:, 0]) + 50.0 * rng.normal(size=40)
+    with pytest.warns(ConvergenceWarning, match="no variance that could be learned"):
+        GPRegressor(RBF(), likelihood=Gaussian(np.full(40, 2500.0))).fit(X, y)

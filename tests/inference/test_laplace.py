@@ -302,6 +302,18 @@ def test_leave_one_out_takes_the_rows_site_away(kind):
     np.testing.assert_allclose(left.log_density, again)
 
 
+def test_leave_one_out_under_large_weights():
+    """The slope at the mode is a small difference there, times the weights."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(20, 1)), rng.normal(size=20)
+    X[4] = X[5]
+    problem = LatentProblem(RBF(0.2), X, y, Gaussian(0.01), np.zeros(20), np.full(20, 1e6))
+    left = laplace.leave_one_out(problem)[1]
+    R = np.linalg.inv(problem.kernel(X) + 1e-8 * np.eye(20))
+    deviations = (left.mean - (y - R @ y / np.diag(R))) * np.sqrt(np.diag(R))
+    np.testing.assert_allclose(deviations, 0.0, atol=1e-3)
+
+
 def test_leave_one_out_is_close_to_leaving_out():
     p = make("logistic", n=40)
     _, left = laplace.leave_one_out(p)

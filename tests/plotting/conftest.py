@@ -12,6 +12,8 @@ import matplotlib.pyplot as plt  # noqa: E402
 import pandas as pd  # noqa: E402
 
 from mercer import GPClassifier, GPRegressor  # noqa: E402
+from mercer.kernels import RBF  # noqa: E402
+from mercer.likelihoods import Poisson  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -74,3 +76,12 @@ def classes():
     X, y = data(40, 1)
     labels = np.array(["a", "b", "c"])[np.digitize(y, [-0.5, 0.5])]
     return GPClassifier(multi_class="one_vs_rest").fit(X, labels), X
+
+
+@pytest.fixture(scope="session")
+def counts():
+    """Counts, whose function is the logarithm of a rate."""
+    rng = np.random.default_rng(0)
+    X = np.sort(rng.uniform(0, 6, (40, 1)), axis=0)
+    y = rng.poisson(np.exp(2.5 + 0.7 * np.sin(X[:, 0]))).astype(float)
+    return GPRegressor(4.0 * RBF(1.5), Poisson(), optimizer=None).fit(X, y), X, y

@@ -10,7 +10,8 @@ from sklearn.linear_model import BayesianRidge
 
 from mercer import GPClassifier, GPRegressor
 from mercer.compat import GaussianProcessRegressor
-from mercer.kernels import RBF, Matern, Periodic
+from mercer.evidence.shares import variance_over
+from mercer.kernels import RBF, Linear, Matern, Periodic
 from mercer.likelihoods import Gaussian, StudentT
 from mercer.plotting import (
     plot_calibration,
@@ -225,6 +226,7 @@ def test_certain_predictions(ax):
     np.testing.assert_array_equal(look.points(ax, "observed")[:, 1], 0.0)
 
 
+@pytest.mark.filterwarnings("ignore:.*has no variance")
 def test_an_infinite_spread_has_normal_scores(ax):
     X, y = fresh(1)
     model = GPRegressor(likelihood=StudentT(1.5), optimizer=None).fit(X, y)
@@ -297,10 +299,24 @@ def test_relevance_of_parts(ax):
     plot_relevance(model, ax=ax)
     spread = X.std(axis=0)
     found = bars(ax)
-    assert found["x0"] == pytest.approx([spread[0] / 1.0])
-    assert found["x2"] == pytest.approx([spread[2] / 0.5, spread[2] / 4.0])
+    terms = model.kernel_.kernels
+    rbf, matern = np.sqrt([variance_over(term, X) / variance_over(kernel, X) for term in terms])
+    assert found["x0"] == pytest.approx([matern * spread[0] / 1.0])
+    assert found["x2"] == pytest.approx([rbf * spread[2] / 0.5, matern * spread[2] / 4.0])
     assert "x1" not in found  # a period's length scale is not in its units
     assert look.labels(ax) == ["RBF(0.5)", "Matern"]
+
+
+def test_relevance_goes_by_what_a_part_explains(ax):
+    X, _ = fresh(3)
+    kernel = 3.0 * (0.002 * RBF([9.0, 9.0, 0.1]) + Linear(length_scale=[0.5, 1.0, 90.0]))
+    plot_relevance(kernel, X, ax=ax)
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["x0", "x1", "x2"]
+    slopes = X.std(axis=0) / [0.5, 1.0, 90.0]
+    whole = np.sqrt(variance_over(kernel, X) / 3.0)
+    found = bars(ax)
+    assert [found[f"x{i}"][1] for i in range(3)] == pytest.approx(slopes / whole)
+    assert found["x2"][0] < 0.5 and "share" in ax.get_xlabel()
 
 
 def test_relevance_of_unsuitable_models():

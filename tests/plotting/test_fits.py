@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 from mercer import GPRegressor
 from mercer.kernels import RBF, Callable
-from mercer.likelihoods import Huber, Laplace
+from mercer.likelihoods import Huber, Laplace, Poisson
 from mercer.plotting import plot_fit
 
 from . import look
@@ -297,3 +297,48 @@ def test_unsuitable_models(one):
         plot_fit(BayesianRidge().fit(X, y))
     with pytest.raises(ValueError, match="leave latent out"):
         plot_fit(BayesianRidge().fit(X, y), X, y, latent=True)
+
+
+# --- links ----------------------------------------------------------------------------------------
+
+
+def test_counts_are_drawn_in_counts(counts, ax):
+    model, X, y = counts
+    plot_fit(model, X, y, ax=ax)
+    x, mean = look.line(ax, "mean")
+    np.testing.assert_allclose(mean, model.predict(x[:, None]))
+    at, *ends = look.band(ax, "95% for the mean of y")
+    wanted = np.exp(model.predict_interval(at[:, None], latent=True))
+    np.testing.assert_allclose(ends, wanted, rtol=1e-6)
+    at, *ends = look.band(ax, "95% of new observations")
+    np.testing.assert_allclose(ends, model.predict_interval(at[:, None]), atol=1e-12)
+    assert len(look.points(ax, "data")) == len(y)
+
+
+def test_the_function_beneath_counts_stands_alone(counts, ax):
+    model, X, y = counts
+    plot_fit(model, X, y, latent=True, ax=ax)
+    x, mean = look.line(ax, "mean")
+    np.testing.assert_allclose(mean, model.predict(x[:, None], latent=True))
+    at, *ends = look.band(ax, "95% for the function")
+    np.testing.assert_allclose(ends, model.predict_interval(at[:, None], latent=True))
+    assert "data" not in look.labels(ax) and "rows" in look.labels(ax)
+    assert ax.get_ylabel() == "latent function of y"
+
+
+@pytest.mark.parametrize("latent", [None, True])
+def test_two_columns_of_counts_have_one_unit(latent):
+    X = np.random.default_rng(0).uniform(-1, 1, (30, 2))
+    y = np.round(np.exp(2.0 + X[:, 0]))
+    model = GPRegressor(1.0 * RBF(1.0), Poisson(), optimizer=None).fit(X, y)
+    left, right = plot_fit(model, X, y, latent=latent, n_points=8)
+    titles = [panel.get_title(loc="left") for panel in (left, right)]
+    coloured = [
+        c for c in left.collections if c.get_array() is not None and len(c.get_offsets()) == 30
+    ]
+    if latent:
+        assert titles == ["mean of the latent function of y", "standard deviation of the function"]
+        assert not coloured
+    else:
+        assert titles == ["mean of y", "standard deviation of a new observation"]
+        assert coloured

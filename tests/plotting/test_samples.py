@@ -111,6 +111,30 @@ def test_random_states(ax):
         plot_samples(RBF(1.0), (0, 1), random_state=state, ax=ax)
 
 
+def test_counts_have_one_unit(counts, ax):
+    model, X, _ = counts
+    plot_samples(model, X, ax=ax)
+    functions = model.sample_y(X, 5, latent=True)
+    np.testing.assert_allclose(draws(ax), np.exp(functions))
+    np.testing.assert_allclose(look.line(ax, "mean")[1], model.predict(X))
+    _, *ends = look.band(ax, "95%")
+    np.testing.assert_allclose(ends, np.exp(model.predict_interval(X, latent=True)))
+    assert ax.get_ylabel() == "mean of y" and "data" in look.labels(ax)
+    ax.clear()
+    plot_samples(model, X, latent=True, ax=ax)
+    np.testing.assert_allclose(draws(ax), functions)
+    np.testing.assert_allclose(look.line(ax, "mean")[1], model.predict(X, latent=True))
+    assert ax.get_ylabel() == "latent function of y" and "data" not in look.labels(ax)
+    ax.clear()
+    plot_samples(model, X, latent=False, ax=ax)
+    np.testing.assert_allclose(draws(ax), model.sample_y(X, 5))
+    ax.clear()
+    plot_samples(model, X, of="prior", ax=ax)
+    m, v = model.mean_(X)[:, 0], model.kernel_.diag(X)
+    np.testing.assert_allclose(look.line(ax, "mean")[1], np.exp(m + 0.5 * v))
+    assert np.all(draws(ax) > 0)
+
+
 @pytest.mark.parametrize(
     ("what", "options", "text"),
     [

@@ -78,10 +78,12 @@ def _relevance(summary: dict[str, Any]) -> list[str]:
         return []
     width = min(_NAME, max(len(row[0]) for row in rows[:_COLUMNS_SHOWN]))
     lines = ["columns, their length scales, and relevance: standard deviation over length scale"]
+    if "+" in summary.get("kernel", ""):
+        lines[0] += ",\n  times the share that this part of the kernel has in what is explained"
     largest = rows[0][2] or 1.0
     for name, scale, relevance in rows[:_COLUMNS_SHOWN]:
         short = name if len(name) <= width else name[: width - 3] + "..."
-        shown = "categories" if scale is None else f"{scale:.4g}"
+        shown = f"{scale:.4g}" if isinstance(scale, float) else scale or "categories"
         bar = "#" * round(_BAR * relevance / largest)
         lines.append(f"  {short:{width}}  {shown:>10}  {relevance:6.3g}  {bar}".rstrip())
     if len(rows) > _COLUMNS_SHOWN:

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from mercer.cli.columns import TableColumn
 from mercer.evidence.defaults import deviation
-from mercer.evidence.parts import relevances
-from mercer.evidence.shares import NEGLIGIBLE, variance_over
-from mercer.kernels import Kernel, Sum
+from mercer.evidence.shares import NEGLIGIBLE, relevances_by_share, variance_over
+from mercer.kernels import Kernel, Linear, Sum
 from mercer.metrics import coverage
 from mercer.metrics.gaussian import gaussian_interval
 
@@ -99,21 +98,24 @@ def _relevances(
 ) -> list[list[Any]]:
     """Return [name, length scale or None, relevance] of each column, the most relevant first.
 
-    Of several terms of the kernel that which looks at a column most closely counts; the relevance
-    of a category takes all its columns together. Empty if no term has length scales.
+    Of several terms of the kernel that which lets the target change most along a column counts,
+    each by its share of what they explain; where it is linear, "linear" stands for the length
+    scale. The relevance of a category takes all its columns together. Empty if no term has any.
     """
-    terms = [found for kernel in kernels for found in relevances(kernel, X, weights)]
+    terms = relevances_by_share(kernels, X, weights)
     if not terms:
         return []
     every = np.nan_to_num([term.values for term in terms])
     closest, moved = np.argmax(every, axis=0), np.max(every, axis=0)
     start = 0
-    rows: list[tuple[str, float | None, float]] = []
+    rows: list[tuple[str, float | str | None, float]] = []
     for column in columns:
         own = slice(start, start + len(column.labels))
-        scale = None
+        scale: float | str | None = None
         if column.kind != "category":
-            scale = float(terms[closest[start]].length_scales[start])
+            term = terms[closest[start]]
+            straight = isinstance(term.kernel, Linear)
+            scale = "linear" if straight else float(term.length_scales[start])
         rows.append((column.name, scale, float(np.linalg.norm(moved[own]))))
         start = own.stop
     return [list(row) for row in sorted(rows, key=lambda row: -row[2])]

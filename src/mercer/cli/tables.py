@@ -22,6 +22,8 @@ from mercer.cli.errors import InputError, listed
 __all__ = ["SUFFIXES", "Table", "named_once", "read_table", "table_of", "unnamed_note"]
 
 SUFFIXES = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".parquet": "parquet", ".pq": "parquet"}
+# What writes the text of a compressed file, by the end of its name.
+_UNPACK = {".gz": "zcat", ".bz2": "bzcat", ".xz": "xzcat", ".zst": "zstdcat", ".zip": ""}
 
 
 @dataclass(frozen=True)
@@ -87,11 +89,20 @@ def read_table(path: str) -> Table:
         from mercer.cli.csv_files import read_csv
 
         return read_csv(sys.stdin.buffer.read(), "standard input")
-    kind = SUFFIXES.get(Path(path).suffix.lower())
+    suffix = Path(path).suffix.lower()
+    kind = SUFFIXES.get(suffix)
     if kind is None:
+        unpack = _UNPACK.get(suffix)
+        if unpack is None:
+            raise InputError(
+                f"{path}: the end of the name must say what kind of table it is, one of "
+                f"{listed(list(SUFFIXES), 9)}"
+            )
+        inner = SUFFIXES.get(Path(path).with_suffix("").suffix.lower())
+        piped = f", or at once: {unpack} {path} | mercer fit - ..." if unpack else ""
         raise InputError(
-            f"{path}: tables are told by the ends of their names, and {listed(list(SUFFIXES), 9)} "
-            "are known"
+            f"{path}: compressed files are not read; unpack it first"
+            + (piped if inner == "csv" else "")
         )
     if kind == "parquet":
         from mercer.cli.parquet_files import read_parquet

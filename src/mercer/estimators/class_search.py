@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import signal
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from joblib import effective_n_jobs
 
 from mercer.compute import run_together
+from mercer.errors import BoundWarning, MercerWarning, warn
 from mercer.estimators.options import as_generator
 from mercer.estimators.search import maximise_for, report_of
 from mercer.evidence import LatentObjective, Optimum
 
-__all__ = ["search_classes"]
+__all__ = ["naming_the_classes", "search_classes"]
+
+_Result = TypeVar("_Result")
 
 
 def search_classes(estimator: Any, objectives: Sequence[LatentObjective]) -> list[Optimum]:
@@ -57,6 +61,35 @@ def search_classes(estimator: Any, objectives: Sequence[LatentObjective]) -> lis
     jobs = [job(number) for number in range(len(objectives))]
     with _heard(stop):
         return run_together(jobs, threads) if threads > 1 else [run() for run in jobs]
+
+
+def naming_the_classes(
+    labels: Sequence[Any], calls: Sequence[Callable[[], _Result]]
+) -> list[_Result]:
+    """Call for each class against the rest, and then warn: once of what several have in common.
+
+    All that stands at bounds is in one warning. What is not Mercer's own is passed on as it is.
+    """
+    results, said = [], dict[tuple[type[Warning], str], list[str]]()
+    for label, call in zip(labels, calls, strict=True):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", MercerWarning)
+            results.append(call())
+        for warning in caught:
+            who = said.setdefault((warning.category, str(warning.message)), [])
+            if repr(label) not in who:
+                who.append(repr(label))
+    bounds = []
+    for (category, text), who in said.items():
+        names = f"class {who[0]}" if len(who) == 1 else f"classes {', '.join(who)}"
+        own = f"{names} against the rest: {text}"
+        if issubclass(category, BoundWarning):
+            bounds.append(own)
+        else:
+            warn(own if issubclass(category, MercerWarning) else text, category)
+    if bounds:
+        warn(". ".join(bounds), BoundWarning)
+    return results
 
 
 @contextmanager

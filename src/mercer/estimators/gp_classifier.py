@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
 from functools import partial
 from typing import Any, Self
 
 from numpy.typing import ArrayLike
 
-from mercer.errors import MercerWarning, warn
 from mercer.estimators.class_evidence import ClassEvidence
 from mercer.estimators.class_options import check_class_options
-from mercer.estimators.class_search import search_classes
+from mercer.estimators.class_search import naming_the_classes, search_classes
 from mercer.estimators.classification import PreparedClasses, prepare_classes
 from mercer.estimators.classifier import BayesianClassifier
 from mercer.estimators.nested import column_names
@@ -52,7 +49,9 @@ class GPClassifier(StorableEstimator, ClassEvidence, BayesianClassifier):
         How the posterior is approximated: a Gaussian at its mode, with its curvature; expectation
         propagation, whose probabilities are the most exact; the Gaussian nearest in KL(q, p);
         bounds on the logistic function (BKM 76), which that alone has; or "map", the mode at the
-        hyperparameters that "laplace" finds, which has no evidence of its own.
+        hyperparameters that "laplace" finds, which has no evidence of its own. "laplace" ranks
+        classes well, but with many of them its probabilities are too even: for probabilities take
+        "ep" with the likelihood "probit".
     multi_class : {"auto", "softmax", "one_vs_rest"}, default "auto"
         What is done with three classes or more. "softmax" has coupled functions that share their
         hyperparameters, by Laplace's method. "one_vs_rest" has each class against all others as a
@@ -221,11 +220,14 @@ class GPClassifier(StorableEstimator, ClassEvidence, BayesianClassifier):
         self, prepared: PreparedClasses, optima: list[Optimum], columns: list[str] | None
     ) -> None:
         kind, classes = prepared.model.kind, prepared.targets.classes
-        labels = classes.tolist() if kind == "one_vs_rest" else [None]
-        fits = [
-            _naming_the_class(label, partial(_fitted, objective, optimum, columns))
-            for label, objective, optimum in zip(labels, prepared.objectives, optima, strict=True)
+        calls = [
+            partial(_fitted, objective, optimum, columns)
+            for objective, optimum in zip(prepared.objectives, optima, strict=True)
         ]
+        if kind == "one_vs_rest":
+            fits = naming_the_classes(classes.tolist(), calls)
+        else:
+            fits = [call() for call in calls]
         histories = [history_of(optimum) for optimum in optima]
         self._kind, self._pairwise = kind, is_precomputed(self)
         self.classes_ = classes
@@ -260,18 +262,4 @@ def _fitted(objective: LatentObjective, optimum: Optimum, columns: list[str] | N
         objective.hold_jitter(optimum.jitter)
         fit = objective.fitted(optimum.theta)
     warn_of_fit(objective, fit, searched)
-    return fit
-
-
-def _naming_the_class(label: Any, call: Callable[[], Fitted]) -> Fitted:
-    """Call, and say in warnings which class against the rest they are of; None if there is none."""
-    if label is None:
-        return call()
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", MercerWarning)
-        fit = call()
-    for warning in caught:
-        text = str(warning.message)
-        is_own = issubclass(warning.category, MercerWarning)
-        warn(f"class {label!r} against the rest: {text}" if is_own else text, warning.category)
     return fit

@@ -82,7 +82,8 @@ class GPRegressor(StorableEstimator, FittedEvidence, BayesianRegressor):
     optimizer : {"lbfgs", None} or callable, default "lbfgs"
         None keeps the hyperparameters as given. A callable has scikit-learn's signature.
     n_restarts : int, default 0
-        Random starts beside the first; objective="joint" takes none.
+        Random starts beside the first; objective="joint" takes none. With exact inference the
+        default kernel has one more, of much noise, if all have led to next to none.
     max_iter : int, default 200
         Iterations of the optimiser for each start.
     normalize_y : bool, default False
@@ -152,9 +153,9 @@ class GPRegressor(StorableEstimator, FittedEvidence, BayesianRegressor):
     all, a `CalibrationWarning` says which outputs are over- and under-confident;
     ``[clone(model).fit(X, y) for y in Y.T]`` gives each a kernel and a noise of its own.
 
-    A single row, constant targets, or others that the mean explains without any remainder, say
-    nothing about the scale of the process. Then the hyperparameters stay as they began, the default
-    ones in units of the targets' size, and an `UndeterminedWarning` says so.
+    A single row, constant targets, others that the mean explains without any remainder, or counts
+    that are all 0 say nothing about the scale of the process. Then the hyperparameters stay as they
+    began, the default ones in units of the targets' size, and an `UndeterminedWarning` says so.
 
     With ``kernel="precomputed"`` the matrix given to `fit` is K(X, X) of shape (n, n). `predict`
     takes K(X_new, X), and for standard deviations one more column with k(x, x) of each new row, or

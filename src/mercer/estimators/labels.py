@@ -50,6 +50,12 @@ def checked_labels(y: Any) -> NDArray[Any]:
         "leave those rows out, or give all rows to TransductiveGPClassifier(unlabeled=None), which "
         "finds the labels of rows that have none",
     )
+    shape = np.shape(y)
+    if len(shape) == 2 and shape[1] > 1:
+        raise ValueError(
+            f"y should be a 1d array, a label for each row, got one of shape {shape}; a matrix "
+            "with the probability of each class in a column goes with soft_labels=True"
+        )
     labels = column_or_1d(y, warn=True)
     assert_all_finite(labels, input_name="y")
     return np.asarray(labels)

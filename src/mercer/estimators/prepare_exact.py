@@ -18,6 +18,7 @@ from mercer.estimators.starting import (
 )
 from mercer.evidence import Data, Objective, undetermined
 from mercer.evidence.defaults import bounded_noise, default_noise, default_starts, output_units
+from mercer.evidence.starts import noisy_start
 from mercer.kernels import Kernel
 from mercer.likelihoods import Gaussian
 from mercer.means import Mean
@@ -65,7 +66,7 @@ def prepare_exact(
 
     The start is the user's, but for a variance far from any of the data's units (see
     `Kernel.with_start_from`), or that of the last fit. Of the default model it is the best of a
-    few if there is going to be a search.
+    few if there is going to be a search, and one of much noise is tried after an end at none.
     """
     scale, variance, mean = _output_units(
         rows, mean, estimator.normalize_y, kernel is None and likelihood is None
@@ -95,6 +96,9 @@ def prepare_exact(
         ]
     )
     objective = Objective(kernel, likelihood, mean, data, estimator.objective, bounds)
+    again = None
     if begun.default is not None and searched and not warm:
         objective.begin_at_best(default_starts(begun.default))
-    return Prepared(objective, reason, rows.multioutput)
+        if likelihood.theta.size:
+            again = noisy_start(objective, begun.default, variance)
+    return Prepared(objective, reason, rows.multioutput, again)

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 
+from mercer.errors import MercerWarning, warn
 from mercer.estimators.nested import NestedParameters
 from mercer.estimators.options import as_generator
 from mercer.estimators.process import FittedProcess
@@ -98,7 +99,7 @@ class BayesianRegressor(
 
         Noise may have no variance (`StudentT` with at most 2 degrees of freedom): the standard
         deviation is infinite then. It may have no mean either (at most 1): the median stands in
-        for it, with a warning. `predict_interval` serves in both cases.
+        for it. Both come with a warning, and `predict_interval` serves in both cases.
         """
         if return_std and return_cov:
             raise ValueError("ask for return_std or return_cov, not both")
@@ -112,6 +113,7 @@ class BayesianRegressor(
                 m = mean / s
                 mean = s * observed_mean(likelihood, m, np.einsum("iip->ip", cov).copy())
                 cov = observed_cov(likelihood, m, cov)
+                _warn_of_no_variance(likelihood, np.einsum("iip->ip", cov))
                 cov *= s**2
             return self._shaped(mean), self._shaped(cov)
         if return_std or not (latent or likelihood.adds_noise):
@@ -123,7 +125,9 @@ class BayesianRegressor(
         if not latent:
             m, v = mean / s, var / s**2
             mean = s * observed_mean(likelihood, m, v)
-            std = s * np.sqrt(observed_var(likelihood, m, v)) if return_std else std
+            if return_std:
+                std = s * np.sqrt(observed_var(likelihood, m, v))
+                _warn_of_no_variance(likelihood, std)
         return (self._shaped(mean), self._shaped(std)) if return_std else self._shaped(mean)
 
     def predict_interval(
@@ -247,3 +251,15 @@ class BayesianRegressor(
         if not latent:
             draws = predictive.scale * likelihood.sample(draws / predictive.scale, rng)
         return draws.transpose(0, 2, 1) if self._multioutput else draws[..., 0]
+
+
+def _warn_of_no_variance(likelihood: Likelihood, spread: Floats) -> None:
+    """Warn of noise with tails so heavy that the spread of an observation is infinite."""
+    if np.any(np.isinf(spread)):
+        warn(
+            f"under {likelihood!r} an observation has no variance, its tails are too heavy, and "
+            "the standard deviation is infinite. Use predict_interval, or latent=True for the "
+            "spread of the function alone, or fix df above 2: "
+            "StudentT(df=Parameter(4.0, fixed=True))",
+            MercerWarning,
+        )

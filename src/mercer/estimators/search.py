@@ -21,6 +21,7 @@ from mercer.evidence import (
 )
 from mercer.evidence.guarded import Fitted
 from mercer.evidence.optimum import Lines, Report
+from mercer.evidence.starts import Again
 
 __all__ = ["history_of", "maximise_for", "report_of", "search", "warn_of_fit", "warn_of_jitter"]
 
@@ -49,7 +50,8 @@ def search(estimator: Any, prepared: Prepared, columns: list[str] | None) -> Opt
         optimum = ascend(mode, max_iter=estimator.max_iter, report=report)
     else:
         rng = as_generator(estimator.random_state)
-        optimum = maximise_for(estimator, objective, rng, report, estimator.n_jobs)
+        again = _counted(prepared.again, report)
+        optimum = maximise_for(estimator, objective, rng, report, estimator.n_jobs, again)
     objective.release()
     warn_of_search(objective, optimum, columns)
     if joint:
@@ -79,6 +81,7 @@ def maximise_for(
     rng: np.random.Generator,
     report: Report | None,
     n_jobs: int | None,
+    again: Again | None = None,
 ) -> Optimum:
     """Maximise an objective by the optimiser and from the starts that an estimator asks for."""
     return maximise(
@@ -89,6 +92,7 @@ def maximise_for(
         n_jobs=n_jobs,
         random_state=rng,
         report=report,
+        again=again,
     )
 
 
@@ -98,6 +102,19 @@ def report_of(estimator: Any, parts: int = 1) -> Report | None:
         told: Report = estimator.verbose
         return told
     return Lines(parts * (1 + estimator.n_restarts)) if estimator.verbose else None
+
+
+def _counted(again: Again | None, report: Report | None) -> Again | None:
+    """Return the same, and let the lines of a report count one start more if there is one."""
+    if again is None or not isinstance(report, Lines):
+        return again
+
+    def counted(end: Optimum) -> Floats | None:
+        point = again(end)
+        report.n_starts += point is not None
+        return point
+
+    return counted
 
 
 def history_of(optimum: Optimum) -> dict[str, Floats]:

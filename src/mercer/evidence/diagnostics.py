@@ -22,6 +22,8 @@ from mercer.evidence.unscaled import warn_if_too_small
 from mercer.inference.exact import conditioned
 from mercer.kernels import Kernel, Precomputed
 from mercer.kernels.dot import Dot
+from mercer.likelihoods import SoftLabels, Softmax
+from mercer.likelihoods.labels import Binary
 from mercer.means import Mean
 
 __all__ = [
@@ -41,6 +43,11 @@ _NOTHING = (
     "this term of the kernel explains nothing: leave it out, or, if there is a signal, try "
     "n_restarts=5"
 )
+_SEPARATED = (
+    "most often the labels can be separated, and a larger variance only makes them surer: wider "
+    "bounds do not help then, a hyperprior does, as in Parameter(1.0, prior=LogNormal(0.0, 1.0))"
+)
+_OF_COLUMN = "the length scale of "
 # What to do about a parameter of this name at this bound.
 _ADVICE = {
     ("noise", "lower"): (
@@ -128,20 +135,36 @@ def warn_at_bounds(
     words: Mapping[str, str] | None = None,
     advice: Mapping[tuple[str, str], str] | None = None,
 ) -> None:
-    """Warn of the parameters that stand at a bound, and say what to do about each.
+    """Warn of the parameters that stand at a bound, and say once what to do about those alike.
 
     `words` has what to call them, where that is not their name; `advice` what to do about one at
     the "lower" or "upper" bound, where its name alone does not tell.
     """
-    lines = []
+    alike: dict[tuple[str, str], list[str]] = {}
+    of_labels = isinstance(getattr(objective, "likelihood", None), (Binary, SoftLabels, Softmax))
     sides = _sides(theta, objective.bounds)
     for name, side in zip(objective.parameter_names, sides, strict=True):
         if side is not None:
             shown = (words or {}).get(name, name)
             todo = (advice or {}).get((name, side)) or _advice(name, side)
-            lines.append(f"{shown} at its {side} bound: {todo}")
-    if lines:
+            if of_labels and side == "upper" and name.endswith("variance"):
+                todo = _SEPARATED
+            alike.setdefault((side, todo), []).append(shown)
+    if alike:
+        lines = [_told(names, side, todo) for (side, todo), names in alike.items()]
         warn("the best hyperparameters found stand at a bound. " + "; ".join(lines), BoundWarning)
+
+
+def _told(names: Sequence[str], side: str, todo: str) -> str:
+    """Say of one or more parameters at which bound they are, and what to do."""
+    if len(names) == 1:
+        return f"{names[0]} at its {side} bound: {todo}"
+    if all(name.startswith(_OF_COLUMN) for name in names):
+        names = [f"the length scales of {names[0].removeprefix(_OF_COLUMN)}"] + [
+            name.removeprefix(_OF_COLUMN) for name in names[1:]
+        ]
+    todo = todo.replace("that input hardly matters", "those inputs hardly matter")
+    return f"{', '.join(names[:-1])} and {names[-1]} at their {side} bounds: {todo}"
 
 
 def _sides(theta: Floats, bounds: Floats) -> list[str | None]:
@@ -162,7 +185,7 @@ def _length_scales_in_words(kernel: Kernel, columns: Sequence[str]) -> dict[str,
         if of_each or len(part.columns) == 1:
             for i, column in enumerate(part.columns):
                 name = f"kernel.{part.path}length_scale" + (f"[{i}]" if of_each else "")
-                words[name] = f"the length scale of {str(columns[column])!r}{where}"
+                words[name] = f"{_OF_COLUMN}{str(columns[column])!r}{where}"
     return words
 
 

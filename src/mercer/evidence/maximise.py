@@ -17,7 +17,7 @@ from mercer.compute import run_together
 from mercer.errors import ConvergenceWarning, NotPositiveDefiniteError, warn
 from mercer.evidence.optimum import Function, Optimum, Recorder, Report
 from mercer.evidence.searchable import Searchable
-from mercer.evidence.starts import starts
+from mercer.evidence.starts import Again, starts
 from mercer.linalg import JITTERS
 
 __all__ = ["lbfgs", "maximise"]
@@ -106,6 +106,7 @@ def maximise(
     n_jobs: int | None = None,
     random_state: int | np.random.Generator | None = None,
     report: Report | None = None,
+    again: Again | None = None,
 ) -> Optimum:
     """Maximise an objective over its bounds and return the best point of all starts.
 
@@ -128,6 +129,8 @@ def maximise(
         Called after each evaluation as ``report(start, count, value, best)``: the number of the
         start and of the evaluation there, both from 1, the value, and the best of that start so
         far. It is called on the thread that runs the start.
+    again : callable, optional
+        Called with the best end of all starts; returns where to search once more, or None.
 
     Notes
     -----
@@ -156,6 +159,14 @@ def maximise(
     if not ended:
         raise [end for end in found if not isinstance(end, Optimum)][-1]
     best = _best(ended)
+    further = None if again is None or best.status == "interrupted" else again(best)
+    if further is not None:
+        recorder = _recorder(objective, objective, report, len(points) + 1)
+        try:
+            end = _attempt(objective, recorder, further, *arguments)
+            best = _best([best, end]) if isinstance(end, Optimum) else best
+        except KeyboardInterrupt:  # before its first evaluation
+            best.status = "interrupted"
     if best.status == "interrupted":
         warn(
             f"the fit was interrupted after {best.n_evaluations} evaluations; the best parameters "

@@ -1,15 +1,18 @@
-"""How far the functions of a kernel, and of its terms, vary over some rows."""
+"""How far the functions of a kernel, and of its terms, vary over some rows and along columns."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.kernels import Kernel
+from mercer.evidence.defaults import deviation
+from mercer.evidence.parts import Relevance, parts, relevances
+from mercer.kernels import Kernel, Linear, On, Scaled, Sum
 
-__all__ = ["NEGLIGIBLE", "variance_over", "variances_over"]
+__all__ = ["NEGLIGIBLE", "relevances_by_share", "terms_of", "variance_over", "variances_over"]
 
 Floats = NDArray[np.float64]
 
@@ -36,6 +39,58 @@ def variances_over(kernel: Kernel, X: Any, weights: Floats | None = None) -> dic
     terms = kernel.pullback(rows, None, around, inputs=False).theta
     named = zip(kernel.parameter_names, terms, strict=True)
     return {name: float(term) for name, term in named if _is_variance(name)}
+
+
+def terms_of(kernel: Kernel) -> list[Kernel]:
+    """Return the kernels that add up to this one: ``2 * (a + b)`` has two, 2 a and 2 b."""
+    if isinstance(kernel, Sum):
+        return [term for each in kernel.kernels for term in terms_of(each)]
+    if isinstance(kernel, Scaled):
+        return [Scaled(kernel.variance, term) for term in terms_of(kernel.kernel)]
+    if isinstance(kernel, On):
+        return [term.on(kernel.columns) for term in terms_of(kernel.kernel)]
+    return [kernel]
+
+
+def relevances_by_share(
+    kernels: Sequence[Kernel], X: Floats, weights: Floats | None = None
+) -> list[Relevance]:
+    """Return how far a sum of kernels lets functions change along each column, part by part.
+
+    Within a part with length scales it is what `relevances` says; within a linear term the share
+    of each column in its standard deviation over the rows. Both are multiplied by the share of the
+    term in that of the sum, so that a term that explains nothing makes no column relevant.
+
+    Parameters
+    ----------
+    kernels : sequence of Kernel
+        What is added up, with columns by number.
+    X : array of shape (n, d)
+        Rows whose standard deviations are the units.
+    weights : array of shape (n,), optional
+        How often each row counts.
+    """
+    terms = [term for kernel in kernels for term in terms_of(kernel)]
+    variances = np.array([max(variance_over(term, X, weights), 0.0) for term in terms])
+    whole = float(np.sum(variances))
+    shares = np.sqrt(variances / whole) if whole > 0 else np.ones(len(terms))
+    return [
+        found._replace(values=share * found.values)
+        for term, share in zip(terms, shares, strict=True)
+        for found in [*relevances(term, X, weights), *_of_straight_lines(term, X, weights)]
+    ]
+
+
+def _of_straight_lines(term: Kernel, X: Floats, weights: Floats | None) -> list[Relevance]:
+    *outer, inner = parts(term, X.shape[1])
+    if not isinstance(inner.kernel, Linear):
+        return []
+    if not all(isinstance(part.kernel, (On, Scaled)) for part in outer):
+        return []
+    scales = np.full(X.shape[1], np.nan)
+    scales[inner.columns] = 1.0 if inner.kernel.length_scale is None else inner.kernel.length_scale
+    sizes = deviation(X, weights) / scales
+    return [Relevance(inner.kernel, scales, sizes / (np.sqrt(np.nansum(sizes**2)) or 1.0))]
 
 
 def _is_variance(name: str) -> bool:

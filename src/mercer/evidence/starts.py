@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.evidence.objective import Objective
+from mercer.evidence.optimum import Optimum
 from mercer.evidence.searchable import Searchable
+from mercer.kernels import Kernel
 
-__all__ = ["starts"]
+__all__ = ["Again", "noisy_start", "starts"]
 
 Floats = NDArray[np.float64]
+
+#: Where to search once more, given where all starts have ended; None for nowhere.
+Again = Callable[[Optimum], Floats | None]
+
+# Noise below this share of the targets' variance interpolates them; half of it is plenty.
+_INTERPOLATES, _PLENTY = 1e-3, 0.5
 
 # How many points are looked at for each start, where there is a period to be found.
 _LOOKED_AT = 4
@@ -41,3 +52,26 @@ def starts(objective: Searchable, n_restarts: int, rng: np.random.Generator) -> 
     values = [objective.value(draw) for draw in draws]
     best = np.argsort(values)[::-1][:n_restarts]
     return [own, *(draws[i] for i in best)]
+
+
+def noisy_start(objective: Objective, kernel: Kernel, variance: float) -> Again:
+    """Return what sends a search that ends at next to no noise to a start of plenty.
+
+    Rough functions through all of the targets are often a maximum beside that of a smooth one and
+    noise. `kernel` is the default one at its start, `variance` that of the targets in its units,
+    and the noise is to be the last component of theta.
+    """
+    least = np.log(_INTERPOLATES * variance)
+    low, high = objective.bounds.T
+    start = np.append(kernel.theta, np.log(_PLENTY * variance))
+    data = objective.data
+    # No density of targets with so much noise is higher, nor one of those left out, and no
+    # hyperprior than at the kernel's start: an end above that needs no other.
+    each_row = float(np.sum(0.5 * (np.log(2.0 * np.pi) + least) + np.log(data.scale)))
+    highest = kernel.log_prior() - data.total_weight * each_row
+
+    def again(end: Optimum) -> Floats | None:
+        interpolates = end.theta[-1] < least and end.value < highest
+        return np.clip(start, low, high) if interpolates else None
+
+    return again

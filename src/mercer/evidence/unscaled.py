@@ -135,7 +135,11 @@ def _exact_trials(objective: Objective, optimum: Optimum) -> Iterator[Objective]
     """Give objectives in which the terms without a variance have a part of what was noise."""
     kernel, likelihood = objective.unpack(optimum.theta)
     noise = likelihood.parameters.get("noise")
-    if noise is None or not noise.is_free:
+    if noise is None or not noise.is_free:  # it is known: what is left of the targets is not
+        weights = objective.data.weights
+        variance = float(np.mean([spread_of(y, weights) ** 2 for y in objective.latent.T]))
+        for grown in _grown_to(objective, kernel, variance):
+            yield Objective(grown, likelihood, objective.mean, objective.data, objective.criterion)
         return
     variance = float(noise.value)
     less = (1.0 - _PART) * variance

@@ -192,9 +192,10 @@ class OneFunction(Functions):
         self._solver = None
         search = self._partly_labelled(Q, None)
         assert isinstance(search, _mode._Search)
-        at, _, done = search.settle(search.point(alpha))
+        start = search.point(alpha)
+        at, _, done = search.settle(start)
         self._count(search)
-        return at, done
+        return (at, done) if at.value >= start.value else (start, False)
 
     @property
     def _likelihood(self) -> Binary:

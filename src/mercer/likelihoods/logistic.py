@@ -108,7 +108,7 @@ class Logistic(Binary):
             e = np.exp(np.negative(np.abs(f, out=f), out=f), out=f)  # exp(-|f|/2), 1e-45 at least
             density = e / (1.0 + e * e)  # 1/(2 cosh(f/2))
             out[rows] = 0.5 * m[rows] + var[rows] / 8.0 + np.log(density @ w)
-        return out.reshape(shape)
+        return np.minimum(out, 0.0).reshape(shape)
 
     def expected(
         self, y: ArrayLike, mean: ArrayLike, var: ArrayLike

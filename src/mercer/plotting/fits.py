@@ -12,11 +12,13 @@ from mercer.plotting.models import (
     interval,
     knows_latent,
     label_of,
+    link_of,
     one_output,
     predict,
     refuse_classifier,
     require_fitted,
     rows_like_training,
+    through,
     to_matrix,
     training_rows,
 )
@@ -51,7 +53,8 @@ def plot_fit(
 
     Of one column: the mean, and the intervals that hold the function (dark) and a new observation
     (light) with probability `coverage`. Of two: contours of the mean, and beside it of the
-    standard deviation.
+    standard deviation. All is in the units of the targets: where there is a link, as under counts,
+    the dark interval is that of their mean, and the standard deviation that of a new observation.
 
     Parameters
     ----------
@@ -70,7 +73,9 @@ def plot_fit(
         The probability of the intervals.
     latent : bool, optional
         True for the uncertainty of the function alone, False for that of a new observation alone.
-        By default both intervals, and the standard deviation of the function.
+        By default both intervals, and the standard deviation of the function. Where there is a
+        link, True is for the function in its own units (the logarithm of a rate, say), without
+        the targets.
     output : int, optional
         Which output, where there are several.
     n_points : int, optional
@@ -102,26 +107,29 @@ def plot_fit(
             )
     # Where columns are held, the data lie off the slice: only where they are is marked.
     seen = None if inputs is None else inputs[:, part.columns]
-    targets = targets if part.is_whole else None
+    link = link_of(model)
+    beneath = link is not None and latent is True  # in units that the targets are not in
+    targets = targets if part.is_whole and not beneath else None
     unknown = knows_latent(model) if latent is None else latent
     if unknown and not knows_latent(model):
         raise ValueError(
             f"{type(model).__name__} does not tell the function from its noise: leave latent out"
         )
-    ylabel = label_of(y)
+    ylabel = f"latent function of {label_of(y)}" if beneath else label_of(y)
     if len(part.columns) == 1:
         bands = [True, False] if latent is None and unknown else [unknown]
         values, rows = part.grid(n_points or 200)
         X_grid = rows_like_training(model, rows)
-        mean = one_output(predict(model, X_grid)[0], output, model)
-        ends = {
-            kind: [
-                one_output(end, output, model) for end in interval(model, X_grid, coverage, kind)
-            ]
-            for kind in bands
-        }
+        mean = one_output(predict(model, X_grid, beneath)[0], output, model)
+        dark = "for the function" if link is None or beneath else f"for the mean of {ylabel}"
+        ends = {}
+        for kind in bands:
+            both = interval(model, X_grid, coverage, kind)
+            both = through(link, both) if kind and not beneath else both
+            text = f"{100 * coverage:g}% {dark if kind else 'of new observations'}"
+            ends[text] = (0.3 if kind else 0.15, [one_output(end, output, model) for end in both])
         chosen = axes_for(ax)
-        _draw_curve(chosen, values[0], mean, ends, coverage, color, label)
+        _draw_curve(chosen, values[0], mean, ends, color, label)
         if seen is not None and targets is not None:
             _draw_points(chosen, seen[:, 0], targets)
         elif seen is not None:
@@ -131,6 +139,8 @@ def plot_fit(
             chosen.set_title(part.caption(), fontsize="small", loc="left")
         chosen.legend(frameon=False, fontsize="small")
         return chosen
+    unknown = unknown and (link is None or beneath)
+    ylabel = f"the {ylabel}" if beneath else ylabel
     return _two_columns(model, part, seen, targets, unknown, output, n_points or 50, ylabel, ax)
 
 
@@ -138,17 +148,12 @@ def _draw_curve(
     ax: Axes,
     x: Floats,
     mean: Floats,
-    ends: dict[bool, list[Floats]],
-    coverage: float,
+    ends: dict[str, tuple[float, list[Floats]]],
     color: str,
     label: str | None,
 ) -> None:
-    percent = f"{100 * coverage:g}%"
-    for kind, (low, high) in ends.items():
-        text = f"{percent} for the function" if kind else f"{percent} of new observations"
-        ax.fill_between(
-            x, low, high, color=color, alpha=0.3 if kind else 0.15, linewidth=0, label=text
-        )
+    for text, (alpha, (low, high)) in ends.items():
+        ax.fill_between(x, low, high, color=color, alpha=alpha, linewidth=0, label=text)
     ax.plot(x, mean, color=color, linewidth=1.8, label=label or "mean")
 
 

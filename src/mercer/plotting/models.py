@@ -13,6 +13,7 @@ from sklearn.exceptions import NotFittedError
 from mercer.estimators.inputs import names_left_out
 from mercer.estimators.resolve import is_sklearn_kernel
 from mercer.kernels import Kernel, from_sklearn
+from mercer.likelihoods import Likelihood
 from mercer.metrics import pit
 from mercer.metrics.gaussian import gaussian_interval
 from mercer.metrics.predictions import pit_of, training_targets
@@ -25,12 +26,14 @@ __all__ = [
     "kernel_of",
     "knows_latent",
     "label_of",
+    "link_of",
     "one_output",
     "outcomes",
     "predict",
     "refuse_classifier",
     "require_fitted",
     "rows_like_training",
+    "through",
     "to_matrix",
     "training_rows",
 ]
@@ -183,6 +186,17 @@ def knows_latent(model: Any) -> bool:
     )
 
 
+def link_of(model: Any) -> Likelihood | None:
+    """Return the likelihood where the function is in other units than the observations, or None.
+
+    Under counts it is the logarithm of a rate; under noise that is added it is their mean itself.
+    """
+    likelihood = getattr(model, "likelihood_", getattr(model, "likelihood", None))
+    if not isinstance(likelihood, Likelihood) or likelihood.adds_noise or not knows_latent(model):
+        return None
+    return likelihood
+
+
 def predict(model: Any, X: Any, latent: bool = False) -> tuple[Floats, Floats]:
     """Return mean and standard deviation, with an axis of outputs where the model has one."""
     options = {"latent": True} if latent else {}
@@ -205,6 +219,17 @@ def interval(model: Any, X: Any, coverage: float, latent: bool) -> tuple[Floats,
             low, high = model.predict_interval(X, coverage, **options)
         return low, high
     return gaussian_interval(*predict(model, X), coverage)
+
+
+def through(link: Likelihood | None, ends: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+    """Return the interval of an observation's mean from that of the function, both central.
+
+    Links are monotone; one that falls swaps the ends.
+    """
+    if link is None:
+        return ends
+    one, other = (link.conditional_mean(end) for end in ends)
+    return np.minimum(one, other), np.maximum(one, other)
 
 
 def outcomes(model: Any, X: Any, y: Any, output: int | None = None) -> Predicted:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mercer.evidence.parts import relevances
+from mercer.evidence.shares import relevances_by_share, terms_of
+from mercer.kernels import Linear
 from mercer.plotting.models import (
     column_names,
     kernel_of,
@@ -29,13 +30,17 @@ def plot_relevance(
 
     The bar of a column is its standard deviation over its length scale: how many length scales its
     values are apart. Along a column of much less than 1 the function hardly bends (it may still
-    have a slope, most of all where a linear kernel adds one); one of several is looked at closely.
+    have a slope); one of several is looked at closely.
+
+    Where the kernel is a sum, the bars of each part are multiplied by its share of the prior
+    standard deviation over the rows, so that one that explains nothing makes no column relevant.
+    Those of a linear part are its columns' shares. Periodic parts have none.
 
     Parameters
     ----------
     model : fitted estimator, or kernel
-        With a `kernel_` of which at least one part has length scales. Of a classifier with a list
-        of them, one for each class, give one of these, and X.
+        With a `kernel_` of which at least one part has length scales, or is linear. Of a
+        classifier with a list of them, one for each class, give one of these, and X.
     X : array-like of shape (n, d), optional
         Rows whose standard deviations are the units; without it the training rows, with the
         weights that they were fitted with.
@@ -68,16 +73,18 @@ def plot_relevance(
     if rows.shape[1] != d:
         raise ValueError(f"X has {rows.shape[1]} columns, the model was fitted to {d}")
     names = column_names(model, d, X)
-    parts = []
+    parts, unit = [], "standard deviation of the column / length scale"
     if kernel is not None:
         kernel = kernel.with_columns(names)
         kernel.inputs(rows)  # one that was given may be for other columns
         weights = getattr(model, "sample_weight_", None) if X is None else None
-        parts = relevances(kernel, rows, weights)
+        parts = relevances_by_share([kernel], rows, weights)
+        if len(terms_of(kernel)) > 1 or any(isinstance(part.kernel, Linear) for part in parts):
+            unit = "relevance, by each part's share of the standard deviation"
     if not parts:
         raise ValueError(
             f"the kernel {kernel!r} has no length scales in the units of the columns; RBF, Matern, "
-            "Exponential and RationalQuadratic have"
+            "Exponential and RationalQuadratic have, and Linear is taken too"
         )
     bars = np.array([part.values for part in parts])
     most = np.max(np.nan_to_num(bars), axis=0)
@@ -99,7 +106,7 @@ def plot_relevance(
         )
     ax.set_yticks(np.arange(len(order)), [names[c] for c in order])
     ax.set_ylim(len(order) - 0.5, -0.5)  # the most relevant on top
-    ax.set(xlabel="standard deviation of the column / length scale")
+    ax.set(xlabel=unit)
     ax.set_xlim(left=0.0)
     if len(parts) > 1:
         ax.legend(frameon=False, fontsize="small")
@@ -108,4 +115,5 @@ def plot_relevance(
 
 def _text(kernel: Any) -> str:
     length = kernel.length_scale
-    return type(kernel).__name__ + (f"({length:.3g})" if np.ndim(length) == 0 else "")
+    shown = "" if length is None or np.ndim(length) else f"({length:.3g})"
+    return type(kernel).__name__ + shown

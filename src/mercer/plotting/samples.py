@@ -15,10 +15,12 @@ from mercer.plotting.models import (
     is_fitted,
     kernel_of,
     knows_latent,
+    link_of,
     one_output,
     predict,
     refuse_classifier,
     rows_like_training,
+    through,
     to_matrix,
     training_rows,
 )
@@ -42,7 +44,7 @@ def plot_samples(
     n_samples: int = 5,
     *,
     of: str = "auto",
-    latent: bool = True,
+    latent: bool | None = None,
     random_state: Any = 0,
     output: int | None = None,
     ax: Axes | None = None,
@@ -61,8 +63,11 @@ def plot_samples(
     of : {"auto", "prior", "posterior"}, default "auto"
         "auto" is the posterior of a fitted model, and the prior of anything else. The prior of a
         fitted model has its fitted hyperparameters.
-    latent : bool, default True
-        Whether to draw functions without their noise. A prior from a kernel has none.
+    latent : bool, optional
+        False draws observations, with their noise; a prior from a kernel has none. By default
+        functions are drawn without it, in the units of the targets: where there is a link, as
+        under counts, what the targets' mean would be. True leaves the functions in units of their
+        own (the logarithm of a rate, say), without the targets where these differ.
     random_state : int, RandomState, Generator or None, default 0
         The source of randomness.
     output : int, optional
@@ -86,6 +91,10 @@ def plot_samples(
         raise ValueError(f'{name} has no posterior: call fit(X, y) first, or draw of="prior"')
     before = of == "prior" or not fitted
     rows, known = _rows(X, model if fitted else None)
+    link = None if kernel is not None else link_of(model)
+    beneath = link is not None and latent is True  # in units that the targets are not in
+    linked = None if beneath else link
+    without = latent is not False and (kernel is not None or knows_latent(model))
     process = prior(kernel) if kernel is not None else None
     if fitted and of == "prior":
         process = _prior_of(model)
@@ -93,12 +102,17 @@ def plot_samples(
         draws = process.sample(rows, n_samples, as_generator(random_state)).transpose(0, 2, 1)
         middle, variances = process.mean_and_var(rows)
         low, high = gaussian_interval(middle, np.sqrt(variances), _COVERAGE)
+        if linked is not None:
+            middle = linked.predictive_mean(middle, variances)
     else:
         inputs = rows_like_training(model, rows)
-        latent = latent and knows_latent(model)
-        options = {"latent": True} if latent else {}
+        options = {"latent": True} if without else {}
         draws = model.sample_y(inputs, n_samples, random_state=random_state, **options)
-        middle, (low, high) = predict(model, inputs)[0], interval(model, inputs, _COVERAGE, latent)
+        middle = predict(model, inputs, beneath)[0]
+        low, high = interval(model, inputs, _COVERAGE, without)
+        linked = linked if without else None  # observations are in their units already
+    if linked is not None:
+        draws, (low, high) = linked.conditional_mean(draws), through(linked, (low, high))
     draws = draws if draws.ndim == 2 else one_output(draws, output, model)
     centre, bottom, top = (one_output(v, output, model) for v in (middle, low, high))
 
@@ -109,11 +123,13 @@ def plot_samples(
     colours = PALETTE if n_samples <= len(PALETTE) else sequence(n_samples)
     for draw, colour in zip(draws.T, colours, strict=False):
         ax.plot(x, draw, color=colour, linewidth=1.3)
-    if not before and known is not None and known[1] is not None:
+    if not (before or beneath or known is None or known[1] is None):
         targets = one_output(known[1], output, model)
         ax.scatter(known[0][:, 0], targets, s=18, color=INK, linewidths=0, zorder=3, label="data")
     name = column_names(model, 1, X)[0]
-    ax.set(xlabel=name, ylabel="f(x)" if latent else "y", xlim=(x.min(), x.max()))
+    ylabel = "y" if not without else "f(x)" if link is None else "mean of y"
+    ylabel = "latent function of y" if beneath else ylabel
+    ax.set(xlabel=name, ylabel=ylabel, xlim=(x.min(), x.max()))
     kind = "prior" if before else "posterior"
     number = "1 draw" if n_samples == 1 else f"{n_samples} draws"
     ax.set_title(f"{number} from the {kind}", fontsize="medium", loc="left")
