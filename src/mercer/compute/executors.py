@@ -7,10 +7,10 @@ Where the rows are, and who computes, is the executor's affair.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from mercer.compute.threads import map_tiles
+from mercer.compute.threads import map_tiles, thread_count
 
 __all__ = [
     "Executor",
@@ -22,13 +22,20 @@ __all__ = [
 ]
 
 Record = Any
+Blocks = int | Sequence[slice]
+
+# Blocks a thread that are worked on before their records are added up: what waits is in memory.
+_AHEAD = 2
 
 
 class Executor(Protocol):
     """What an algorithm may ask of whoever holds the rows."""
 
-    def sum(self, function: Callable[..., Record], *rows: Any, block: int = 4096) -> Record:
-        """Return the sum of ``function(*blocks)`` over blocks of rows, added in row order."""
+    def sum(self, function: Callable[..., Record], *rows: Any, block: Blocks = 4096) -> Record:
+        """Return the sum of ``function(*blocks)`` over blocks of rows, added in row order.
+
+        `block` is how many rows a block has, or where the blocks are.
+        """
         ...
 
 
@@ -39,31 +46,37 @@ def row_blocks(n: int, size: int) -> list[slice]:
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
-def _add(records: list[Record]) -> Record:
-    if not records:
+def _slices(n: int, block: Blocks) -> Sequence[slice]:
+    slices = row_blocks(n, block) if isinstance(block, int) else block
+    if not slices:
         raise ValueError("there are no rows to sum over")
-    total = records[0]
-    for record in records[1:]:
-        total = total + record
-    return total
+    return slices
 
 
 class SerialExecutor:
     """One block after the other, in the caller's thread."""
 
-    def sum(self, function: Callable[..., Record], *rows: Any, block: int = 4096) -> Record:
+    def sum(self, function: Callable[..., Record], *rows: Any, block: Blocks = 4096) -> Record:
         """Return the sum of ``function(*blocks)`` over blocks of rows, added in row order."""
-        slices = row_blocks(len(rows[0]), block)
-        return _add([function(*(r[s] for r in rows)) for s in slices])
+        total = None
+        for s in _slices(len(rows[0]), block):
+            record = function(*(r[s] for r in rows))
+            total = record if total is None else total + record
+        return total
 
 
 class ThreadExecutor:
     """Blocks on Mercer's thread pool; the same records, added in the same order."""
 
-    def sum(self, function: Callable[..., Record], *rows: Any, block: int = 4096) -> Record:
+    def sum(self, function: Callable[..., Record], *rows: Any, block: Blocks = 4096) -> Record:
         """Return the sum of ``function(*blocks)`` over blocks of rows, added in row order."""
-        slices = row_blocks(len(rows[0]), block)
-        return _add(map_tiles(lambda s: function(*(r[s] for r in rows)), slices))
+        slices = _slices(len(rows[0]), block)
+        total, step = None, _AHEAD * thread_count()
+        for i in range(0, len(slices), step):
+            records = map_tiles(lambda s: function(*(r[s] for r in rows)), slices[i : i + step])
+            for record in records:
+                total = record if total is None else total + record
+        return total
 
 
 _REGISTERED: list[tuple[Callable[[Any], bool], Callable[[Any], Executor]]] = []
