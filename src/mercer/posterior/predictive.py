@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.linalg import semidefinite_root
 from mercer.posterior.storage import save
 
 __all__ = ["InputGradients", "Predictive"]
@@ -55,11 +56,15 @@ class Predictive(ABC):
         Its shape is (n, n, P) for independent outputs and (n, P, n, P) for coupled ones.
         """
 
-    @abstractmethod
     def sample(
         self, X: Any, n_samples: int = 1, rng: np.random.Generator | int | None = None
     ) -> Floats:
-        """Return joint draws at the rows of X, shape (n, n_samples, P)."""
+        """Return joint draws at the rows of X, shape (n, n_samples, P), of independent outputs."""
+        n_samples = at_least_one("n_samples", n_samples)
+        mean, cov = self.mean(X), self.cov(X)
+        z = np.random.default_rng(rng).standard_normal((*mean.shape, n_samples))
+        draws = [semidefinite_root(cov[..., p]) @ z[:, p] for p in range(mean.shape[1])]
+        return np.asarray(mean[:, None, :] + np.stack(draws, axis=2))
 
     @abstractmethod
     def gradients(self, X: Any) -> InputGradients:
