@@ -237,6 +237,13 @@ def test_a_kernel_of_finite_rank_is_used_up(choose):
     assert len(choose(Constant(2.0), X, 20).indices) == 1
 
 
+def test_a_smooth_kernel_is_used_up(choose):
+    """Rows of which little more than rounding is left are no proof that K is no covariance."""
+    X = inputs(4000, 1)
+    chosen = choose(RBF(0.3), X, 70)
+    assert np.max(chosen.residual) < 1e-10 and np.all(np.diff(chosen.traces) <= 0)
+
+
 def test_rows_without_variance(choose):
     X = np.array([[0.0], [1e-8], [0.0], [3.0]])
     chosen = choose(Linear(), X, 4)

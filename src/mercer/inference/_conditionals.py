@@ -13,17 +13,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dgemm, dsymm, dsyrk
 
+from mercer.inference.approximations import Approximation
 from mercer.kernels import Kernel
 from mercer.linalg import cholesky, inverse_lower, mirror_lower, solve_lower
-from mercer.inference.approximations import Approximation
 
-__all__ = ["Additive", "Pulled", "Rows", "Solved", "Statistics", "pulled", "statistics"]
+__all__ = [
+    "Additive",
+    "Pulled",
+    "Rows",
+    "Solved",
+    "Statistics",
+    "block_factor",
+    "pulled",
+    "sections",
+    "statistics",
+]
 
 Floats = NDArray[np.float64]
 
@@ -58,7 +69,7 @@ class Rows:
         """Yield where the groups are."""
         edges = np.flatnonzero(np.diff(self.groups)) + 1
         bounds = [0, *edges.tolist(), len(self.groups)]
-        yield from (slice(a, b) for a, b in zip(bounds[:-1], bounds[1:], strict=True))
+        yield from (slice(a, b) for a, b in pairwise(bounds))
 
 
 @dataclass(frozen=True)
@@ -126,14 +137,14 @@ class Pulled(Additive):
 
 def statistics(kernel: Kernel, Z: Any, L: Floats, kind: Approximation, rows: Rows) -> Statistics:
     """Return the statistics of a block of rows: O(b m^2)."""
-    V = solve_lower(L, _sections(kernel, rows.X, Z), overwrite=True)
+    V = solve_lower(L, sections(kernel, rows.X, Z), overwrite=True)
     T, w = rows.T.copy(), rows.weights
     d = np.maximum(kernel.diag(rows.X) - np.einsum("ij,ij->j", V, V), 0.0)
     penalty = 0.0
     if kind.training == "blocks":
         log_determinant = float(np.sum((w - 1.0) * np.log(rows.noise) + np.log(w)))
         for s in rows.blocks():
-            R = _block(kernel, rows, s, V)
+            R = block_factor(kernel, rows, s, V)
             log_determinant += 2.0 * float(np.sum(np.log(np.diagonal(R))))
             V[:, s] = solve_lower(R, np.asfortranarray(V[:, s].T)).T
             T[s] = solve_lower(R, np.asfortranarray(T[s]))
@@ -161,12 +172,12 @@ def _unkept(power: float, ratio: Floats) -> Floats:
     return ratio if power == 0 else np.asarray((1.0 - power) / power * np.log1p(power * ratio))
 
 
-def _sections(kernel: Kernel, X: Any, Z: Any) -> Floats:
+def sections(kernel: Kernel, X: Any, Z: Any) -> Floats:
     """Return K_uf, (m, b), Fortran order."""
     return kernel(X, Z).T
 
 
-def _block(kernel: Kernel, rows: Rows, s: slice, V: Floats) -> Floats:
+def block_factor(kernel: Kernel, rows: Rows, s: slice, V: Floats) -> Floats:
     """Return the factor of a block of Lambda: K - Q + noise/w."""
     C = kernel.gram_lower(rows.X[s])
     C = dsyrk(-1.0, np.asfortranarray(V[:, s]), 1.0, C, trans=1, lower=1, overwrite_c=1)
@@ -194,7 +205,7 @@ def _pull_deterministic(
 
     dL/dK_uf = a E' + P M K_uf Lambda^-1.
     """
-    K = _sections(kernel, rows.X, Z)
+    K = sections(kernel, rows.X, Z)
     precision = rows.weights / rows.noise
     E = precision[:, None] * (rows.T @ solved.c - K.T @ solved.a)
     G = dsymm(float(solved.outputs), solved.M, K, lower=1)
@@ -205,7 +216,7 @@ def _pull_deterministic(
     if kind.penalised:
         g = -0.5 * solved.outputs * precision
         theta = theta + kernel.pullback_diag(rows.X, g, inputs=False).theta
-    return Pulled(theta, gradient.Z if inputs else 0.0, noise, 0.0, rows.T.T @ E)
+    return Pulled(theta, _or_zero(gradient.Z), noise, 0.0, rows.T.T @ E)
 
 
 def _pull_independent(
@@ -213,7 +224,7 @@ def _pull_independent(
 ) -> Pulled:
     """Lambda has a part of the diagonal of K - Q, whose derivative differs from row to row."""
     L, w, power, outputs = solved.L, rows.weights, kind.power, solved.outputs
-    V = solve_lower(L, _sections(kernel, rows.X, Z), overwrite=True)
+    V = solve_lower(L, sections(kernel, rows.X, Z), overwrite=True)
     d = np.maximum(kernel.diag(rows.X) - np.einsum("ij,ij->j", V, V), 0.0)
     variance = rows.noise + power * d
     precision = w / variance
@@ -236,13 +247,19 @@ def _pull_independent(
     gradient = kernel.pullback(rows.X, Z, G.T, inputs=inputs)
     theta = gradient.theta + kernel.pullback_diag(rows.X, g, inputs=False).theta
     noise = float(np.sum(rows.noise * dnoise))
-    return Pulled(theta, gradient.Z if inputs else 0.0, noise, VgV, rows.T.T @ E)
+    return Pulled(theta, _or_zero(gradient.Z), noise, VgV, rows.T.T @ E)
+
+
+def _or_zero(dZ: Floats | None) -> Floats | float:
+    """Return a derivative, or 0.0 where it is not asked for: that adds too."""
+    return 0.0 if dZ is None else dZ
 
 
 def _weighted_square(V: Floats, g: Floats) -> Floats:
     """Return V diag(g) V', lower triangle, in one product of half the cost where g has one sign."""
     if np.all(g <= 0) or np.all(g >= 0):
-        return dsyrk(-1.0 if np.all(g <= 0) else 1.0, V * np.sqrt(np.abs(g)), lower=1)
+        sign = -1.0 if np.all(g <= 0) else 1.0
+        return np.asarray(dsyrk(sign, V * np.sqrt(np.abs(g)), lower=1))
     return np.asarray(dgemm(1.0, V * g, V, trans_b=1))
 
 
@@ -251,13 +268,13 @@ def _pull_blocks(
 ) -> Pulled:
     """Lambda has the blocks of K - Q, whose derivative is a matrix D for each."""
     L, outputs = solved.L, solved.outputs
-    V = solve_lower(L, _sections(kernel, rows.X, Z), overwrite=True)
+    V = solve_lower(L, sections(kernel, rows.X, Z), overwrite=True)
     E = rows.T @ solved.c - V.T @ solved.b
     theta, VgV = np.zeros(kernel.theta.size), np.zeros((len(V), len(V)))
     G, noise = np.empty_like(V), 0.0
     for b in rows.blocks():
         n, w = rows.noise[b], rows.weights[b]
-        R = _block(kernel, rows, b, V)
+        R = block_factor(kernel, rows, b, V)
         E[b] = solve_lower(R, solve_lower(R, np.asfortranarray(E[b])), transpose=True)
         W = solve_lower(R, np.asfortranarray(V[:, b].T))
         W = solve_lower(R, W, transpose=True, overwrite=True)  # Lambda^-1 V', (b, m)
@@ -274,4 +291,4 @@ def _pull_blocks(
     G = dgemm(1.0, solved.a, E, 1.0, G, trans_b=1, overwrite_c=1)
     gradient = kernel.pullback(rows.X, Z, G.T, inputs=inputs)
     theta = theta + gradient.theta
-    return Pulled(theta, gradient.Z if inputs else 0.0, noise, VgV, rows.T.T @ E)
+    return Pulled(theta, _or_zero(gradient.Z), noise, VgV, rows.T.T @ E)

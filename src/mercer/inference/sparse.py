@@ -15,17 +15,15 @@ Beyond the data, memory is for a few blocks of b x m and m x m; time is O(n m^2)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.compute import Executor, executor_for
-from mercer.inference._conditionals import Pulled, Rows, Solved, Statistics, pulled, statistics
+from mercer.inference._conditionals import Pulled, Solved, Statistics, pulled, statistics
+from mercer.inference._sparse_rows import Passes
 from mercer.inference.approximations import Approximation
-from mercer.inference.exact import conditioned
 from mercer.kernels import Kernel
 from mercer.likelihoods.normal import LOG_2PI
 from mercer.linalg import cholesky, inverse_lower, mirror_lower, solve_lower
@@ -43,9 +41,6 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
-
-# Entries of a block of K_fu: large enough for the BLAS, small enough to stay out of the way.
-_ENTRIES = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -134,51 +129,12 @@ class SparseAdjoints(NamedTuple):
     beta: Floats
 
 
-class _Passes:
-    """The rows, and how to sum over blocks of them."""
-
-    def __init__(self, problem: SparseProblem) -> None:
-        n, r = len(problem.Y), 0 if problem.H is None else problem.H.shape[1]
-        self.problem, self.r = problem, r
-        if problem.H is not None and r:
-            # products of regressors square their condition, so it had better be good
-            H, self.change = conditioned(problem.H)
-            self.T = np.hstack([problem.Y, H])
-        else:
-            self.T, self.change = problem.Y, np.empty((0, 0))
-        ones = np.broadcast_to(1.0, n)
-        self.weights = ones if problem.weights is None else problem.weights
-        groups = problem.groups
-        self.groups = np.broadcast_to(0, n) if groups is None else groups
-        self.executor: Executor = executor_for(problem.X)
-
-    def sum(self, function: Any) -> Any:
-        problem = self.problem
-        rows = problem.X, self.T, problem.noise, self.weights, self.groups
-        return self.executor.sum(
-            lambda *block: function(Rows(*block)), *rows, block=self._cuts(len(self.T))
-        )
-
-    def _cuts(self, n: int) -> int | Sequence[slice]:
-        size = max(1, _ENTRIES // len(self.problem.Z))
-        if self.problem.kind.training != "blocks":
-            return size
-        # whole groups, as many as make a block
-        edges = np.append(np.flatnonzero(np.diff(self.groups)) + 1, n)
-        cuts, start = [], 0
-        for edge, following in zip(edges, [*edges[1:], None], strict=True):
-            if following is None or following - start > size:
-                cuts.append(slice(start, int(edge)))
-                start = int(edge)
-        return cuts
-
-
 def solve(problem: SparseProblem) -> SparseSolution:
     """Pass over the rows once and compute the evidence (UV 30): O(n m^2)."""
-    return _solve(problem, _Passes(problem))[0]
+    return _solve(problem, Passes(problem))[0]
 
 
-def _solve(problem: SparseProblem, passes: _Passes) -> tuple[SparseSolution, Floats, Floats]:
+def _solve(problem: SparseProblem, passes: Passes) -> tuple[SparseSolution, Floats, Floats]:
     """Return the solution, and coefficients and targets of the residuals (see `Solved`)."""
     kernel, Z, P, r = problem.kernel, problem.Z, problem.n_outputs, passes.r
     gram = kernel.gram_lower(Z)
@@ -242,14 +198,12 @@ def _back(L: Floats, LB: Floats, C: Floats) -> Floats:
     return solve_lower(L, half, transpose=True, overwrite=True)
 
 
-def evidence(
-    problem: SparseProblem, inputs: bool = False
-) -> tuple[SparseSolution, SparseAdjoints]:
+def evidence(problem: SparseProblem, inputs: bool = False) -> tuple[SparseSolution, SparseAdjoints]:
     """Return the solution and the derivatives of its log evidence, by two passes over the rows.
 
     With `inputs` those in the inducing inputs are among them.
     """
-    passes = _Passes(problem)
+    passes = Passes(problem)
     solution, b, c = _solve(problem, passes)
     a = solve_lower(solution.L, b, transpose=True)
     kernel, Z, P, kind = problem.kernel, problem.Z, problem.n_outputs, problem.kind
@@ -271,11 +225,10 @@ def evidence(
         G += mirror_lower(np.array(sums.VgV, order="F"))
     G = _both_sides(L, np.asfortranarray(G)) - 0.5 * (a @ a.T)
     own = kernel.pullback(Z, None, G, inputs=inputs)
-    dZ = None
-    if inputs:
-        dZ = np.asarray(sums.Z) + own.X
-    r = passes.r
-    beta = np.linalg.solve(passes.change.T, sums.targets[P:, :P]) if r else np.zeros((0, P))
+    dZ = np.asarray(sums.Z) + own.X if inputs else None
+    beta = np.zeros((0, P))
+    if passes.r:
+        beta = np.asarray(np.linalg.solve(passes.change.T, sums.targets[P:, :P]), dtype=float)
     return solution, SparseAdjoints(sums.theta + own.theta, dZ, noise, beta)
 
 
@@ -298,7 +251,7 @@ def posterior(
     both = np.asfortranarray(L @ LB)  # A = L B L', whose factor this is
     alpha, features = solution.alpha, None
     B: Any = InverseTriangular(both)
-    if passes_features(problem):
+    if problem.H is not None and problem.H.shape[1]:
         if problem.integrate:
             features = mean
             alpha = np.vstack([alpha, solution.beta])
@@ -319,11 +272,6 @@ def posterior(
     degenerate = problem.kind.test == "deterministic"
     A = None if degenerate else InverseTriangular(solution.L)
     return Posterior(basis, alpha, A, B, 0 if degenerate else 1, fixed, scale), solution
-
-
-def passes_features(problem: SparseProblem) -> bool:
-    """Whether the mean has regressors."""
-    return problem.H is not None and problem.H.shape[1] > 0
 
 
 def evidence_bounds(problem: SparseProblem, kind: Approximation) -> tuple[float, float]:
@@ -348,4 +296,4 @@ def evidence_bounds(problem: SparseProblem, kind: Approximation) -> tuple[float,
     wider = solve(replace(problem, kind=kind, groups=None, noise=problem.noise + w * t))
     P = problem.n_outputs
     upper = lower.log_evidence - lower.quadratic - P * lower.statistics.penalty + wider.quadratic
-    return lower.log_evidence, upper
+    return lower.log_evidence, float(upper)

@@ -12,6 +12,7 @@ from mercer.errors import MercerWarning, warn
 from mercer.kernels import Kernel
 from mercer.linalg import semidefinite_root
 from mercer.means import Mean, Zero
+from mercer.posterior.basis import Basis
 from mercer.posterior.factors import frozen
 from mercer.posterior.predictive import InputGradients, Predictive
 from mercer.registry import storable
@@ -34,44 +35,62 @@ class NystromPredictive(Predictive):
     The two are not parts of one covariance, so that variances may come out negative (UV Remark
     14). They are cut off at 0, with a warning.
 
+    Coefficients of the mean that are integrated out add their uncertainty.
+
     Parameters
     ----------
     kernel : Kernel
     X : inputs, n rows
-    residuals : (n, P) array
-        Sigma^-1 (Y - m).
+    alpha : (n + r, P) array
+        Sigma^-1 (Y - m), and the r coefficients that are integrated out.
     noise : (n,) array
         Noise variances, over the weights.
-    left : (m, n) array
-        U with Sigma^-1 = noise^-1 - U'U.
-    mean : Mean
+    left : (k, n + r) array
+        U with cov(x, x') = k(x, x') - k_f(x)' noise^-1 k_f(x') + <U phi(x), U phi(x')>, where phi
+        has k_f and the r regressors.
+    features : Mean, optional
+        Whose regressors these are.
+    mean : Mean, optional
+        m(x), or what is fixed of it.
     scale : (P,) array, optional
+
+    Notes
+    -----
+    Keeps the rows, and O(nm) numbers beside them. Predictions at a point cost O(n) for the mean and
+    O(nm) for the variance.
     """
 
     def __init__(
         self,
         kernel: Kernel,
         X: Any,
-        residuals: ArrayLike,
+        alpha: ArrayLike,
         noise: ArrayLike,
         left: ArrayLike,
+        features: Mean | None = None,
         mean: Mean | None = None,
         scale: ArrayLike | None = None,
     ) -> None:
-        self.kernel, self.X = kernel, frozen(np.asarray(X))
-        self.residuals = frozen(np.asarray(residuals, dtype=float))
+        self.basis = Basis(kernel, X, features)
+        self.kernel, self.X = kernel, self.basis.points
+        self.alpha = frozen(np.asarray(alpha, dtype=float))
         self.noise = frozen(np.asarray(noise, dtype=float))
         self.left = frozen(np.asarray(left, dtype=float))
         self.mean_function: Mean = Zero() if mean is None else mean
-        P = self.residuals.shape[1]
+        P = self.alpha.shape[1]
         self._scale = frozen(np.ones(P) if scale is None else np.asarray(scale, dtype=float))
-        if not len(self.X) == len(self.residuals) == len(self.noise) == self.left.shape[1]:
-            raise ValueError("inputs, residuals, noise and the columns of left must be as many")
+        n, r = len(self.X), self.basis.n_features
+        if not (n == len(self.noise) and n + (r or 0) == len(self.alpha) == self.left.shape[1]):
+            raise ValueError(
+                f"{n} rows and {r} regressors want as many noise variances as rows, and "
+                f"coefficients and columns of left for both, got {len(self.noise)}, "
+                f"{len(self.alpha)} and {self.left.shape[1]}"
+            )
 
     @property
     def n_outputs(self) -> int:
         """The number P of outputs."""
-        return int(self.residuals.shape[1])
+        return int(self.alpha.shape[1])
 
     @property
     def scale(self) -> Floats:
@@ -81,46 +100,68 @@ class NystromPredictive(Predictive):
     def mean(self, X: Any) -> Floats:
         """Return the mean at the rows of X, shape (n, P)."""
         X = self.kernel.inputs(X)
-        fixed = np.array(self.mean_function(X, self.n_outputs), dtype=float)
-        return fixed + self.kernel.times(X, self.X, self.residuals * self.scale)
+        n, alpha = len(self.X), self.alpha * self.scale
+        out = np.array(self.mean_function(X, self.n_outputs), dtype=float)
+        out += self.kernel.times(X, self.X, alpha[:n])
+        if self.basis.features is not None:
+            out += self.basis.features.features(X) @ alpha[n:]
+        return out
 
     def var(self, X: Any) -> Floats:
         """Return the variance at the rows of X, shape (n, P), cut off at 0."""
-        X = self.kernel.inputs(X)
-        var = self.kernel.diag(X)
-        for rows in row_blocks(len(X), max(1, _ENTRIES // len(self.X))):
-            K = self.kernel(X[rows], self.X)
-            var[rows] += np.sum((K @ self.left.T) ** 2, axis=1) - np.sum(K**2 / self.noise, axis=1)
+        var = self._var(self.kernel.inputs(X))
         self._warn(int(np.sum(var < 0)), len(var))
         return np.asarray(np.maximum(var, 0.0)[:, None] * self.scale**2)
+
+    def _var(self, X: Any) -> Floats:
+        var, n = self.kernel.diag(X), len(self.X)
+        for rows in self._blocks(len(X)):
+            Phi = self.basis.phi(X[rows])
+            var[rows] += np.sum((Phi @ self.left.T) ** 2, axis=1)
+            var[rows] -= np.sum(Phi[:, :n] ** 2 / self.noise, axis=1)
+        return var
+
+    def _blocks(self, n: int) -> list[slice]:
+        return row_blocks(n, max(1, _ENTRIES // len(self.X)))
 
     def cov(self, X: Any) -> Floats:
         """Return the joint covariance at the rows of X, (n, n, P), its negative part cut off."""
         X = self.kernel.inputs(X)
-        K = self.kernel(X, self.X)
-        U = K @ self.left.T
+        Phi = self.basis.phi(X)
+        K, U = Phi[:, : len(self.X)], Phi @ self.left.T
         cov = self.kernel(X) - (K / self.noise) @ K.T + U @ U.T
         self._warn(int(np.sum(np.diagonal(cov) < 0)), len(cov))
         root = semidefinite_root(cov)
         return np.asarray(np.multiply.outer(root @ root.T, self.scale**2))
 
     def gradients(self, X: Any) -> InputGradients:
-        """Return the derivatives of mean and variance in the inputs, each (n, d, P)."""
+        """Return the derivatives of mean and variance in the inputs, each (n, d, P).
+
+        Those of variances that are cut off are 0.
+        """
         X = self.kernel.inputs(X)
-        P, kernel = self.n_outputs, self.kernel
+        n, P = len(self.X), self.n_outputs
         dmean = np.array(self.mean_function.gradient(X, P), dtype=float)
-        K = kernel(X, self.X)
-        slope = 2.0 * ((K @ self.left.T) @ self.left - K / self.noise)
-        own = kernel.pullback_diag(X, np.ones(len(X))).X
-        through = kernel.pullback(X, self.X, slope).X
-        assert own is not None and through is not None
-        dvar = own + through
-        dvar[self.var(X)[:, 0] == 0] = 0.0
-        for p in range(P):
-            pulled = kernel.pullback(X, self.X, np.tile(self.residuals[:, p], (len(X), 1))).X
-            assert pulled is not None
-            dmean[:, :, p] += self.scale[p] * pulled
+        own = self.kernel.pullback_diag(X, np.ones(len(X))).X
+        assert own is not None
+        dvar = own.copy()
+        for rows in self._blocks(len(X)):
+            Phi = self.basis.phi(X[rows])
+            slope = (Phi @ self.left.T) @ self.left
+            slope[:, :n] -= Phi[:, :n] / self.noise
+            dvar[rows] += self._pull(X[rows], 2.0 * slope)
+            for p in range(P):
+                rise = np.tile(self.alpha[:, p], (len(Phi), 1))
+                dmean[rows, :, p] += self.scale[p] * self._pull(X[rows], rise)
+        dvar[self._var(X) <= 0] = 0.0
         return InputGradients(dmean, dvar[:, :, None] * self.scale**2)
+
+    def _pull(self, X: Floats, G: Floats) -> Floats:
+        """Return the derivative (n, d) of sum(G * phi(X)) in X, a row each."""
+        n, features = len(self.X), self.basis.features
+        out = self.kernel.pullback(X, self.X, G[:, :n]).X
+        assert out is not None
+        return out if features is None else out + features.pull_features(X, G[:, n:])
 
     @staticmethod
     def _warn(negative: int, n: int) -> None:
@@ -137,9 +178,10 @@ class NystromPredictive(Predictive):
         return {
             "kernel": self.kernel,
             "X": self.X,
-            "residuals": self.residuals,
+            "alpha": self.alpha,
             "noise": self.noise,
             "left": self.left,
+            "features": self.basis.features,
             "mean": self.mean_function,
             "scale": self.scale,
         }
@@ -152,6 +194,6 @@ class NystromPredictive(Predictive):
     def describe(self) -> str:
         """Return a few lines of text on what this is made of."""
         return (
-            f"Nyström approximation, {len(self.left)} inducing inputs, {len(self.X)} rows\n"
+            f"Nyström approximation of rank {len(self.left)}, {len(self.X)} rows\n"
             f"  kernel  {self.kernel!r}\n  mean    {self.mean_function!r}"
         )

@@ -14,8 +14,8 @@ from mercer.means import Mean, Zero
 from mercer.posterior.basis import Basis
 from mercer.posterior.bilinear import Bilinear, Factors
 from mercer.posterior.gradients import input_gradients
-from mercer.posterior.predictive import InputGradients, Predictive
-from mercer.posterior.pruning import at_least_one, prune
+from mercer.posterior.predictive import InputGradients, Predictive, at_least_one
+from mercer.posterior.pruning import prune
 from mercer.registry import storable
 
 __all__ = ["Posterior", "prior"]

@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mercer.kernels import Precomputed
 from mercer.posterior.posterior import Posterior
-from mercer.posterior.predictive import InputGradients, Predictive
-from mercer.posterior.pruning import at_least_one
+from mercer.posterior.predictive import InputGradients, Predictive, at_least_one
 from mercer.registry import storable
 
 __all__ = ["PrecomputedPredictive"]

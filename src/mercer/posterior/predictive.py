@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mercer.linalg import semidefinite_root
 from mercer.posterior.storage import save
 
-__all__ = ["InputGradients", "Predictive"]
+__all__ = ["InputGradients", "MarginalPredictive", "Predictive", "at_least_one"]
 
 Floats = NDArray[np.float64]
 
@@ -85,3 +85,26 @@ class Predictive(ABC):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write to one file, to be read by `load`."""
         save(self, path)
+
+
+class MarginalPredictive(Predictive):
+    """A distribution of the function at one point, for every point, and no joint one."""
+
+    #: Why, and what to use instead.
+    _alone: str
+
+    def cov(self, X: Any) -> Floats:
+        """Return the variance of one row, shape (1, 1, P); of several it is not defined."""
+        var = self.var(X)
+        if len(var) > 1:
+            raise ValueError(
+                f"a joint covariance of {len(var)} points was asked for, but {self._alone}"
+            )
+        return var[:, None, :]
+
+
+def at_least_one(name: str, given: object) -> int:
+    """Return a count that a caller has given, if it is one."""
+    if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or given < 1:
+        raise ValueError(f"{name} must be an integer of at least 1, got {given!r}")
+    return int(given)

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from mercer.compute import blas_for
 from mercer.linalg import solve_lower
 from mercer.posterior.factors import Dense, Factor, InverseTriangular
+from mercer.posterior.predictive import at_least_one
 from mercer.posterior.pruning_greedy import eliminate
 from mercer.posterior.pruning_linear import prune_linear
 from mercer.posterior.pruning_moments import (
@@ -35,7 +36,7 @@ from mercer.posterior.pruning_moments import (
 if TYPE_CHECKING:
     from mercer.posterior.posterior import Posterior
 
-__all__ = ["at_least_one", "prune"]
+__all__ = ["prune"]
 
 Indices = NDArray[np.intp]
 
@@ -58,13 +59,6 @@ def prune(posterior: Posterior, n: int, noise: float | None = None) -> tuple[Pos
         )
     with blas_for(posterior.n_basis):
         return prune_linear(posterior, n, float(noise))
-
-
-def at_least_one(name: str, given: object) -> int:
-    """Return a count that a caller has given, if it is one."""
-    if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or given < 1:
-        raise ValueError(f"{name} must be an integer of at least 1, got {given!r}")
-    return int(given)
 
 
 def _prune_full(posterior: Posterior, n: int) -> tuple[Posterior, float]:

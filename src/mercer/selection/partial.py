@@ -28,6 +28,7 @@ _EPS = float(np.finfo(float).eps)
 _NEGATIVE = 1e-8
 # A row may be added if its variance is at least this part of the largest that is left.
 _THRESHOLD = 1e-4
+_SURE = 1e3  # and this many times what of it may be rounding
 _FIRST = 32  # columns there is room for at first
 
 
@@ -89,9 +90,13 @@ class PartialCholesky:
     def candidates(self) -> NDArray[np.intp]:
         """Return the rows that may be added: those with enough variance left, to be divided by.
 
-        A row with less than others passes its rounding on to these, multiplied by the ratio.
+        A row with less than others passes its rounding on to these, multiplied by the ratio. Where
+        rounding may be some part of all that is left, only the row that has most may be added.
         """
-        return np.flatnonzero(self.residual > _THRESHOLD * np.max(self.residual))
+        most = np.max(self.residual)
+        least = np.maximum(_THRESHOLD * most, _SURE * self._rounding)
+        rows = np.flatnonzero(self.residual > least)
+        return rows if rows.size else np.flatnonzero(self.residual == most)[:1]
 
     def columns(self, rows: NDArray[np.intp]) -> Floats:
         """Return these columns of S, (n, c), Fortran order: O(n k c)."""
