@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mercer.errors import NotPositiveDefiniteError
-from mercer.evidence.guarded import Fitted, Guarded
+from mercer.evidence.guarded import Fitted, Guarded, LeftOut
 from mercer.evidence.objective import Data
+from mercer.inference._sparse_loo import leave_one_out
 from mercer.inference.approximations import Approximation
 from mercer.inference.sparse import (
     SparseAdjoints,
@@ -112,6 +113,7 @@ class SparseObjective(Guarded):
         super().__init__(kernel, others, data.X, bounds)
         self.likelihood, self.mean, self.inducing = likelihood, mean, inducing
         self.data, self.kind, self.groups = data, kind, groups
+        self.latent = data.Y / data.scale
 
     def unpack(self, theta: ArrayLike) -> tuple[Kernel, Gaussian, InducingInputs]:
         """Return the kernel, the likelihood and the inducing inputs with these parameters."""
@@ -190,10 +192,14 @@ class SparseObjective(Guarded):
 
     def _pull(self, parts: tuple[Any, ...], adjoints: SparseAdjoints) -> Floats:
         _, likelihood, inducing = parts
-        dlikelihood = np.empty(0)
-        if likelihood.theta.size:
-            dlikelihood = likelihood.pull_variances([adjoints.noise / likelihood.new_variance])
+        dlikelihood = self._pull_noise(likelihood, adjoints)
         return np.concatenate([adjoints.theta, dlikelihood, inducing.pull(adjoints.Z)])
+
+    @staticmethod
+    def _pull_noise(likelihood: Gaussian, adjoints: SparseAdjoints) -> Floats:
+        if not likelihood.theta.size:  # variances that are known
+            return np.empty(0)
+        return likelihood.pull_variances([adjoints.noise / likelihood.new_variance])
 
     def fitted(self, theta: Floats) -> Fitted:
         """Return the model at theta with its posterior; raises where there is none."""
@@ -203,26 +209,38 @@ class SparseObjective(Guarded):
         value = solution.log_evidence + self.constant()
         return Fitted(parts[0], parts[1], mean, process, value, solution.jitter, solution)
 
-    def log_evidence(
-        self, theta: ArrayLike, mean: Mean | None, gradient: bool
-    ) -> tuple[float, Floats | None]:
-        """Return log q(Y | theta), without hyperpriors, at theta = [kernel, likelihood, inducing].
+    def log_evidence(self, theta: ArrayLike, gradient: bool = False) -> tuple[float, Floats | None]:
+        """Return log q(Y | theta, Z) without hyperpriors, and its gradient if asked for.
 
-        With `mean` given, its coefficients are held at its values, and the gradient goes on with
-        the derivatives in them.
+        theta = [kernel, likelihood, mean]: inducing inputs stay where they are, and coefficients of
+        the mean are held at what is given, unless they are integrated out.
         """
-        parts = self.unpack(theta)
-        problem = self.problem(*parts, mean)
+        sizes = self.kernel.theta.size, self.likelihood.theta.size
+        own, more, coefficients = np.split(np.asarray(theta, dtype=float), np.cumsum(sizes))
+        kernel, likelihood = self.kernel.with_theta(own), self.likelihood.with_theta(more)
+        mean = self.mean.with_theta(coefficients)
+        held = mean.estimate is None or (mean.estimate == "ml" and mean.coefficients is not None)
+        problem = self.problem(kernel, likelihood, self.inducing, mean if held else None)
         if not gradient:
             return solve(problem).log_evidence + self.constant(), None
-        solution, adjoints = evidence(problem, inputs=self.inducing.learned)
-        pulled = [self._pull(parts, adjoints)]
-        if mean is not None and mean.theta.size:
+        solution, adjoints = evidence(problem)
+        parts = [adjoints.theta, self._pull_noise(likelihood, adjoints)]
+        if held and mean.theta.size:
             beta = adjoints.beta / self.data.scale
             assert mean.coefficients is not None
             several = mean.coefficients.shape[1] > 1
-            pulled.append(np.ravel(beta if several else beta.sum(axis=1)))
-        return solution.log_evidence + self.constant(), np.concatenate(pulled)
+            parts.append(np.ravel(beta if several else beta.sum(axis=1)))
+        return solution.log_evidence + self.constant(), np.concatenate(parts)
+
+    def left_out(self) -> LeftOut:
+        """Predict each row from all the others, in closed form, at the start: O(n m^2)."""
+        data = self.data
+        problem = self.problem(self.kernel, self.likelihood, self.inducing)
+        left = leave_one_out(problem)
+        std = np.sqrt(left.variance)[:, None] * data.scale
+        residual = left.residual * data.scale
+        density = -0.5 * (residual / std) ** 2 - np.log(std) - 0.5 * np.log(2.0 * np.pi)
+        return LeftOut(data.Y - residual, std, density)
 
     def __copy__(self) -> SparseObjective:
         """Return an objective with the same jitter."""
@@ -238,6 +256,3 @@ class SparseObjective(Guarded):
         )
         new.jitter, new._last_good = self.jitter, self._last_good
         return new
-
-    def release(self) -> None:
-        """Give back nothing: there is no workspace of size n x n."""
