@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +19,11 @@ from mercer.estimators.starting import (
 from mercer.evidence import Data, Objective, undetermined
 from mercer.evidence.defaults import bounded_noise, default_noise, default_starts, output_units
 from mercer.evidence.starts import noisy_start
-from mercer.kernels import Kernel
+from mercer.kernels import Kernel, Scaled
 from mercer.likelihoods import Gaussian
 from mercer.means import Mean
 
-__all__ = ["prepare_exact", "require_squares"]
+__all__ = ["Begun", "begin", "exact_objective", "prepare_exact", "require_squares"]
 
 Floats = NDArray[np.float64]
 
@@ -59,14 +59,40 @@ def require_squares(Y: Floats, width: Floats) -> None:
         )
 
 
-def prepare_exact(
+class Begun(NamedTuple):
+    """A model of Gaussian noise at its start, on the rows of a fit.
+
+    kernel, likelihood, mean : the model
+    data : the rows
+    bounds : (p, 2) of the kernel's and the likelihood's parameters, in a search
+    default : the default kernel, None if the user gave another
+    widths : (d,) standard deviations of the columns
+    variance : that of the targets, in units in which the kernel sees them
+    undetermined : why the targets say nothing about it, None if they do
+    searched : whether there is going to be a search
+    warm : whether it starts from the last fit
+    """
+
+    kernel: Kernel
+    likelihood: Gaussian
+    mean: Mean
+    data: Data
+    bounds: Floats
+    default: Scaled | None
+    widths: Floats
+    variance: float
+    undetermined: str | None
+    searched: bool
+    warm: bool
+
+
+def begin(
     estimator: Any, kernel: Kernel | None, likelihood: Gaussian | None, mean: Mean, rows: Rows
-) -> Prepared:
-    """Return the objective of an exact fit by a `GPRegressor`, at its start.
+) -> Begun:
+    """Return the model that a regressor under Gaussian noise starts from.
 
     The start is the user's, but for a variance far from any of the data's units (see
-    `Kernel.with_start_from`), or that of the last fit. Of the default model it is the best of a
-    few if there is going to be a search, and one of much noise is tried after an end at none.
+    `Kernel.with_start_from`), or that of the last fit.
     """
     scale, variance, mean = _output_units(
         rows, mean, estimator.normalize_y, kernel is None and likelihood is None
@@ -95,10 +121,42 @@ def prepare_exact(
             bounded_noise(likelihood, variance).bounds,
         ]
     )
-    objective = Objective(kernel, likelihood, mean, data, estimator.objective, bounds)
+    return Begun(
+        kernel,
+        likelihood,
+        mean,
+        data,
+        bounds,
+        begun.default,
+        begun.widths,
+        variance,
+        reason,
+        searched,
+        warm,
+    )
+
+
+def prepare_exact(
+    estimator: Any, kernel: Kernel | None, likelihood: Gaussian | None, mean: Mean, rows: Rows
+) -> Prepared:
+    """Return the objective of an exact fit by a `GPRegressor`, at its start.
+
+    Of the default model that is the best of a few if there is going to be a search, and one of
+    much noise is tried after an end at none.
+    """
+    begun = begin(estimator, kernel, likelihood, mean, rows)
+    objective = exact_objective(begun, estimator.objective)
     again = None
-    if begun.default is not None and searched and not warm:
+    free = begun.likelihood.theta.size > 0 and not begun.warm
+    if begun.default is not None and begun.searched and free:
+        again = noisy_start(objective, begun.default, begun.variance)
+    return Prepared(objective, begun.undetermined, rows.multioutput, again)
+
+
+def exact_objective(begun: Begun, criterion: str = "evidence") -> Objective:
+    """Return the objective of an exact search, at the best of a few starts of the default model."""
+    model = begun.kernel, begun.likelihood, begun.mean
+    objective = Objective(*model, begun.data, criterion, begun.bounds)
+    if begun.default is not None and begun.searched and not begun.warm:
         objective.begin_at_best(default_starts(begun.default))
-        if likelihood.theta.size:
-            again = noisy_start(objective, begun.default, variance)
-    return Prepared(objective, reason, rows.multioutput, again)
+    return objective

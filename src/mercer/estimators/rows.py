@@ -21,6 +21,7 @@ from mercer.posterior.factors import frozen
 __all__ = [
     "Rows",
     "checked_inputs",
+    "checked_rows",
     "checked_weights",
     "is_precomputed",
     "kept_inputs",
@@ -86,6 +87,14 @@ def validated_rows(
     what = "an exact fit" if inference == "exact" else f"a fit with inference={inference!r}"
     require_targets(estimator, y)
     require_memory(_count(X), matrices, what)  # before anything is copied
+    return checked_rows(estimator, X, y, sample_weight, kernel)
+
+
+def checked_rows(
+    estimator: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, kernel: Kernel | None
+) -> Rows:
+    """Check what was given to `fit`; of a precomputed matrix all columns stay."""
+    require_targets(estimator, y)
     X, y = checked_inputs(estimator, X, kernel, y)
     multioutput = np.ndim(y) == 2
     Y = np.array(y, dtype=float)
@@ -95,7 +104,7 @@ def validated_rows(
     weights, kept = kept_weights(sample_weight, len(Y))
     if np.all(kept):
         return Rows(X, Y, weights, kept, multioutput)
-    X = X if precomputed else X[kept]
+    X = X if is_precomputed(estimator) else X[kept]
     return Rows(X, Y[kept], weights, kept, multioutput)
 
 

@@ -44,13 +44,13 @@ def search(estimator: Any, prepared: Prepared, columns: list[str] | None) -> Opt
         )
         return Optimum(objective.theta, np.nan, "fixed", reason)
     report = report_of(estimator)
-    joint = estimator.objective == "joint"
+    joint = getattr(estimator, "objective", "evidence") == "joint"
     if joint:  # which goes with inference="map" alone
         mode = cast(LatentObjective, objective)
         optimum = ascend(mode, max_iter=estimator.max_iter, report=report)
     else:
         rng = as_generator(estimator.random_state)
-        again = _counted(prepared.again, report)
+        again = _counted(getattr(prepared, "again", None), report)
         optimum = maximise_for(estimator, objective, rng, report, estimator.n_jobs, again)
     objective.release()
     warn_of_search(objective, optimum, columns)

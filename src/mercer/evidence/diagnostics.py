@@ -124,7 +124,8 @@ def warn_of_search(
     warn_at_bounds(objective, optimum.theta, words, _advice_on_terms(objective, kernel))
     if isinstance(objective, Objective):
         warn_if_noise_does_better(objective, optimum)
-    warn_if_too_small(objective, optimum)
+    if isinstance(objective, Objective | LatentObjective):
+        warn_if_too_small(objective, optimum)
     if kernel.is_numeric and not isinstance(kernel, Precomputed):
         warn_if_unrelated(kernel, objective.data.X)
 
