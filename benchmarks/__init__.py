@@ -18,5 +18,6 @@ EXPERIMENTS = (
     "digits",
     "ep",
     "low_rank",
+    "sparse",
     "uci",
 )

@@ -31,6 +31,7 @@ NAMES = (
     "digits",
     "ep",
     "low_rank",
+    "sparse",
     "uci",
 )
 

@@ -258,6 +258,7 @@ def test_discovery_finds_what_is_there():
     for name in (
         "mercer.GPClassifier",
         "mercer.GPRegressor",
+        "mercer.SparseGPRegressor",
         "mercer.kernels.RBF",
         "mercer.likelihoods.Gaussian",
         "mercer.means.Linear",

@@ -4,7 +4,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mercer.estimators import GPClassifier, GPRegressor, TransductiveGPClassifier
+    from mercer.estimators import (
+        GPClassifier,
+        GPRegressor,
+        SparseGPRegressor,
+        TransductiveGPClassifier,
+    )
     from mercer.posterior import Posterior, load, save
     from mercer.versions import show_versions
 
@@ -14,6 +19,7 @@ __all__ = [
     "GPClassifier",
     "GPRegressor",
     "Posterior",
+    "SparseGPRegressor",
     "TransductiveGPClassifier",
     "__version__",
     "load",
@@ -25,6 +31,7 @@ _HOMES = {
     "GPClassifier": "mercer.estimators",
     "GPRegressor": "mercer.estimators",
     "Posterior": "mercer.posterior",
+    "SparseGPRegressor": "mercer.estimators",
     "TransductiveGPClassifier": "mercer.estimators",
     "load": "mercer.posterior",
     "save": "mercer.posterior",

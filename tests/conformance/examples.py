@@ -14,6 +14,7 @@ from sklearn.gaussian_process import kernels as sk
 from mercer import (
     GPClassifier,
     GPRegressor,
+    SparseGPRegressor,
     TransductiveGPClassifier,
     compat,
     kernels,
@@ -224,6 +225,10 @@ TWO = {"X": PLANE, "y": np.where(PLANE[:, 0] + PLANE[:, 1] ** 2 > 0.6, "x", "y")
 SHARES = {"X": PLANE, "y": np.exp(PLANE[:, :1] * [0.0, 1.0, -2.0])}
 SHARES["y"] /= SHARES["y"].sum(axis=1, keepdims=True)
 
+HELD: dict[str, Any] = {
+    "kernel": 1.5 * RBF(1.3), "likelihood": Gaussian(0.1), "n_inducing": 8, "optimizer": None,
+}  # fmt: skip
+
 ESTIMATORS: dict[type, list[Example]] = {
     # scikit-learn's checks take the first two
     GPClassifier: [
@@ -247,6 +252,26 @@ ESTIMATORS: dict[type, list[Example]] = {
         ),
         Example(GPRegressor(mean=means.Constant(estimate="integrate"), objective="loo")),
         Example(GPRegressor(mean=square, hyperprior=None), {"objects": {"square": square}}),
+    ],
+    SparseGPRegressor: [
+        Example(SparseGPRegressor(n_inducing=8, max_iter=5)),
+        Example(
+            SparseGPRegressor(approximation="fitc", joint="independent", n_inducing=8, max_iter=5)
+        ),
+        Example(SparseGPRegressor(n_inducing=6, approximation="sod", inducing="cholesky")),
+        Example(
+            SparseGPRegressor(
+                approximation="pep",
+                n_inducing=6,
+                inducing="pursuit",
+                mean=means.Constant(estimate="integrate"),
+                max_iter=5,
+            )
+        ),
+        *(
+            Example(SparseGPRegressor(**HELD, approximation=name))
+            for name in ("sod", "sor", "pitc", "pic")  # variances of "nystrom" may be cut off
+        ),
     ],
     TransductiveGPClassifier: [
         Example(TransductiveGPClassifier(2.0 * RBF(1.3), optimizer=None)),

@@ -10,6 +10,7 @@ from mercer.estimators.regressor_evidence import LeaveOneOut
 if TYPE_CHECKING:
     from mercer.estimators.class_evidence import LeftOutClasses
     from mercer.estimators.gp_classifier import GPClassifier
+    from mercer.estimators.sparse_regressor import SparseGPRegressor
     from mercer.estimators.transductive import TransductiveGPClassifier
 
 __all__ = [
@@ -18,13 +19,15 @@ __all__ = [
     "InputGradient",
     "LeaveOneOut",
     "LeftOutClasses",
+    "SparseGPRegressor",
     "TransductiveGPClassifier",
 ]
 
-# Imported on first use, so that a regression does not wait for the classifiers.
+# Imported on first use, so that a regression does not wait for what it has no use for.
 _HOMES = {
     "GPClassifier": "gp_classifier",
     "LeftOutClasses": "class_evidence",
+    "SparseGPRegressor": "sparse_regressor",
     "TransductiveGPClassifier": "transductive",
 }
 

@@ -42,9 +42,13 @@ def _container_memory() -> int | None:
 
 
 _REGRESSORS = (
-    "SparseGPRegressor, SparseGreedyGPRegressor, BayesianCommitteeRegressor and OnlineGPRegressor"
+    "SparseGPRegressor is made for this size; so are SparseGreedyGPRegressor, "
+    "BayesianCommitteeRegressor and OnlineGPRegressor, in versions of Mercer that have them"
 )
-_CLASSIFIERS = "SparseGPClassifier and OnlineGPClassifier"
+_CLASSIFIERS = (
+    "SparseGPClassifier and OnlineGPClassifier are made for this size, in versions of Mercer that "
+    "have them; with this one, fit a sample of the rows"
+)
 
 
 def require_memory(
@@ -61,6 +65,5 @@ def require_memory(
     raise TooLargeError(
         f"{what} to {n:,} rows with these options needs {needed / 2**30:,.1f} GiB for its "
         f"matrices, and {available / 2**30:,.1f} GiB are available. "
-        f"{_CLASSIFIERS if classes else _REGRESSORS} are made for this size, in versions of Mercer "
-        "that have them; with this one, fit a sample of the rows"
+        f"{_CLASSIFIERS if classes else _REGRESSORS}"
     )

@@ -23,7 +23,14 @@ from mercer.kernels import Kernel, Scaled
 from mercer.likelihoods import Gaussian
 from mercer.means import Mean
 
-__all__ = ["Begun", "begin", "exact_objective", "prepare_exact", "require_squares"]
+__all__ = [
+    "Begun",
+    "begin",
+    "exact_objective",
+    "prepare_exact",
+    "prepared_exact",
+    "require_squares",
+]
 
 Floats = NDArray[np.float64]
 
@@ -145,12 +152,17 @@ def prepare_exact(
     much noise is tried after an end at none.
     """
     begun = begin(estimator, kernel, likelihood, mean, rows)
-    objective = exact_objective(begun, estimator.objective)
+    return prepared_exact(begun, rows.multioutput, estimator.objective)
+
+
+def prepared_exact(begun: Begun, multioutput: bool, criterion: str = "evidence") -> Prepared:
+    """Return the objective of an exact fit from what was begun, see `prepare_exact`."""
+    objective = exact_objective(begun, criterion)
     again = None
     free = begun.likelihood.theta.size > 0 and not begun.warm
     if begun.default is not None and begun.searched and free:
         again = noisy_start(objective, begun.default, begun.variance)
-    return Prepared(objective, begun.undetermined, rows.multioutput, again)
+    return Prepared(objective, begun.undetermined, multioutput, again)
 
 
 def exact_objective(begun: Begun, criterion: str = "evidence") -> Objective:

@@ -7,20 +7,27 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.estimators.inducing import (
+    block_numbers,
+    chosen_rows,
+    different_rows,
+    inducing_inputs,
+    unless_ones,
+)
+from mercer.estimators.memory import require_memory
 from mercer.estimators.options import as_generator
-from mercer.estimators.prepare_exact import Begun, begin, exact_objective
+from mercer.estimators.prepare_exact import Begun, begin, exact_objective, prepared_exact
 from mercer.estimators.rows import Rows
-from mercer.evidence import Data, maximise
+from mercer.evidence import Data, Objective, maximise
 from mercer.evidence.sparse import InducingInputs, SparseObjective
+from mercer.evidence.starts import Again
 from mercer.inference.approximations import Approximation, approximation
 from mercer.kernels import Kernel
 from mercer.likelihoods import Gaussian
 from mercer.means import Mean
-from mercer.selection import kmeans, select
 
 __all__ = ["PreparedSparse", "kind_of", "prepare_sparse"]
 
-Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 # Rows of the exact fit whose hyperparameters a sparse one starts from, and its iterations.
@@ -30,21 +37,32 @@ _SAMPLE, _ITERATIONS = 500, 50
 class PreparedSparse(NamedTuple):
     """What a sparse fit begins with.
 
-    objective : what it maximises, at its start
+    objective : what it maximises, at its start; exact, of a subset of the rows, for "sod"
+    whole : the sparse one of all rows; the same one, but for "sod"
     undetermined : why the targets say nothing about it, None if they do
     multioutput : whether the targets came in columns
     labels : (n,) what the blocks of the rows are called, or None
+    again : where to search once more, given where the search has ended
     """
 
-    objective: SparseObjective
+    objective: Objective | SparseObjective
+    whole: SparseObjective
     undetermined: str | None
     multioutput: bool
     labels: NDArray[Any] | None
+    again: Again | None = None
+
+
+# The approximation whose training rows those without conditionals of their own have.
+_TRAINED_AS = {"nystrom": "dtc", "sod": "vfe"}
 
 
 def kind_of(estimator: Any) -> Approximation:
-    """Return the approximation that an estimator asks for; "nystrom" trains as "dtc"."""
-    name = "dtc" if estimator.approximation == "nystrom" else estimator.approximation
+    """Return the approximation that an estimator asks for.
+
+    "nystrom" trains as "dtc"; the bounds on the evidence are all that "sod" has of "vfe".
+    """
+    name = _TRAINED_AS.get(estimator.approximation, estimator.approximation)
     return approximation(name, estimator.power, estimator.joint)
 
 
@@ -60,48 +78,67 @@ def prepare_sparse(
     """Return the objective of a fit by a `SparseGPRegressor`, at its start.
 
     Hyperparameters start from an exact fit to a sample of the rows, which takes a moment. Inducing
-    inputs are chosen under these, and blocks in their length scales.
+    inputs are chosen under these.
     """
     rng, kind = as_generator(estimator.random_state), kind_of(estimator)
     begun = begin(estimator, kernel, likelihood, mean, rows)
+    if estimator.approximation == "sod":
+        return _subset_of_data(estimator, begun, kind, rows.multioutput, rng)
     if begun.searched and not begun.warm:
-        begun = _from_sample(begun, rows, rng)
-    data, likelihood, groups = begun.data, begun.likelihood, None
+        begun = _from_sample(begun, rng)
+    groups = None
     if kind.training == "blocks":
         if labels is None:
-            labels = _block_numbers(estimator, begun, rng)
+            labels = block_numbers(estimator, begun, rng)
         order = np.argsort(labels, kind="stable")  # the rows of a block stand together
         labels = labels[order]
         groups = np.unique(labels, return_inverse=True)[1].astype(np.intp)
-        weights = None if data.weights is None else data.weights[order]
-        data = Data(data.X[order], data.Y[order], weights, data.scale)
-        likelihood = _reordered(likelihood, order)
-    points = _inducing(estimator, begun, query, rng)
-    learned = estimator.learn_inducing and begun.searched and begun.kernel.is_numeric
+        weights = None if begun.data.weights is None else begun.data.weights[order]
+        begun = _of_rows(begun, order, weights)
+    points, movable = inducing_inputs(estimator, begun, query, rng)
+    learned = estimator.learn_inducing and begun.searched and begun.kernel.is_numeric and movable
     inducing = InducingInputs(points, begun.widths if learned else None)
+    objective = _objective(begun, inducing, kind, groups)
+    return PreparedSparse(objective, objective, begun.undetermined, rows.multioutput, labels)
+
+
+def _objective(
+    begun: Begun, inducing: InducingInputs, kind: Approximation, groups: Indices | None = None
+) -> SparseObjective:
     bounds = np.concatenate([begun.bounds, inducing.bounds])
-    objective = SparseObjective(
-        begun.kernel, likelihood, begun.mean, data, inducing, kind, groups, bounds
+    model = begun.kernel, begun.likelihood, begun.mean
+    return SparseObjective(*model, begun.data, inducing, kind, groups, bounds)
+
+
+def _subset_of_data(
+    estimator: Any,
+    begun: Begun,
+    kind: Approximation,
+    multioutput: bool,
+    rng: np.random.Generator,
+) -> PreparedSparse:
+    """Return the objective of an exact fit to some of the rows (UV 3)."""
+    require_memory(min(int(estimator.n_inducing), len(begun.data.Y)))
+    chosen, weights = chosen_rows(estimator, begun, rng)
+    whole = _objective(begun, InducingInputs(begun.data.X[chosen]), kind)
+    exact = prepared_exact(_of_rows(begun, chosen, weights), multioutput)
+    assert isinstance(exact.objective, Objective)
+    return PreparedSparse(
+        exact.objective, whole, begun.undetermined, multioutput, None, exact.again
     )
-    return PreparedSparse(objective, begun.undetermined, rows.multioutput, labels)
 
 
-def _from_sample(begun: Begun, rows: Rows, rng: np.random.Generator) -> Begun:
+def _from_sample(begun: Begun, rng: np.random.Generator) -> Begun:
     """Return the model with hyperparameters of an exact fit to a sample of the rows."""
-    data, n = begun.data, len(begun.data.Y)
-    if n <= _SAMPLE:
-        chosen = np.arange(n)
-    else:
-        chosen = np.sort(rng.choice(n, _SAMPLE, replace=False))
-    mask = np.zeros(n, dtype=bool)
-    mask[chosen] = True
-    weights = None if data.weights is None else data.weights[chosen]
-    sample = begun._replace(
-        data=Data(data.X[chosen], data.Y[chosen], weights, data.scale),
-        likelihood=begun.likelihood.subset(mask),
-    )
+    rows = different_rows(begun, targets=True)
+    kept = np.arange(len(rows.first))
+    if len(kept) > _SAMPLE:
+        kept = np.sort(rng.choice(kept, _SAMPLE, replace=False))
+    sample = _of_rows(begun, rows.first[kept], unless_ones(rows.weights[kept]))
     objective = exact_objective(sample)
     optimum = maximise(objective, max_iter=_ITERATIONS)
+    if optimum.status == "interrupted":
+        raise KeyboardInterrupt  # there is no model of all rows yet that could be kept
     found, noise = objective.unpack(optimum.theta)
     likelihood = begun.likelihood
     if likelihood.theta.size:
@@ -109,44 +146,11 @@ def _from_sample(begun: Begun, rows: Rows, rng: np.random.Generator) -> Begun:
     return begun._replace(kernel=found, likelihood=likelihood)
 
 
-def _reordered(likelihood: Gaussian, order: Indices) -> Gaussian:
-    """Return noise with known variances in the order of the rows."""
+def _of_rows(begun: Begun, rows: Indices, weights: Any) -> Begun:
+    """Return the same model on some of the rows, or in another order, with these weights."""
+    data, likelihood = begun.data, begun.likelihood
     noise = likelihood.noise
-    if likelihood.theta.size or noise is None or np.ndim(noise) != 1:
-        return likelihood
-    return Gaussian(np.asarray(noise)[order], likelihood.new_variance)
-
-
-def _block_numbers(estimator: Any, begun: Begun, rng: np.random.Generator) -> NDArray[Any]:
-    """Return the block that each row belongs to: about as many rows each as inducing inputs."""
-    n = len(begun.data.Y)
-    size = min(n, max(1, _number_of(estimator, n)))
-    if estimator.blocks == "contiguous" or not begun.kernel.is_numeric:
-        return np.arange(n) // size
-    count = max(1, int(np.ceil(n / size)))
-    found = kmeans(begun.data.X, count, begun.widths, largest=2 * size, rng=rng)
-    return found.assignment
-
-
-def _number_of(estimator: Any, n: int) -> int:
-    return min(int(estimator.n_inducing), n)
-
-
-def _inducing(estimator: Any, begun: Begun, query: Any, rng: np.random.Generator) -> Any:
-    """Return the inducing inputs at their start."""
-    kernel, data, spec = begun.kernel, begun.data, estimator.inducing
-    if query is not None:
-        return kernel.inputs(query, "query")
-    if not isinstance(spec, str):
-        return kernel.inputs(spec, "inducing")
-    n, outputs = data.Y.shape
-    residual = data.Y
-    if begun.mean.estimate is None:
-        residual = residual - begun.mean(data.X, outputs)
-    else:
-        residual = residual - np.average(residual, axis=0, weights=data.weights)
-    if spec == "kmeans" and not kernel.is_numeric:
-        spec = "random"
-    noise = begun.likelihood.variances(n, data.weights)
-    m = _number_of(estimator, n)
-    return select(spec, kernel, data.X, residual / data.scale, m, noise, rng)
+    if not likelihood.theta.size and noise is not None and np.ndim(noise) == 1:
+        likelihood = Gaussian(np.asarray(noise)[rows], likelihood.new_variance)
+    chosen = Data(data.X[rows], data.Y[rows], weights, data.scale)
+    return begun._replace(data=chosen, likelihood=likelihood)

@@ -21,6 +21,7 @@ from mercer.likelihoods import (
 
 __all__ = [
     "ENGINES",
+    "SPARSE_ENGINES",
     "arrays_of",
     "best_engine",
     "engine_for",
@@ -41,6 +42,9 @@ ENGINES = {
     "map": "map",
 }
 
+#: Those of them that take inducing inputs, on the priors of "sor", "dtc" and "fitc".
+SPARSE_ENGINES = {"laplace": "sparse_laplace", "ep": "sparse_ep", "bounds": "sparse_bounds"}
+
 # What they start from, where that is more than one array.
 _STATES = {"ep": "SiteState", "vi": "State", "bounds": "State"}
 
@@ -59,9 +63,11 @@ _METHODS = {
 _SEVERAL_PEAKS = "its density may have several peaks in f, of which a Gaussian finds only one"
 
 
-def engine_for(likelihood: Any, inference: str) -> Any:
+def engine_for(likelihood: Any, inference: str, sparse: bool = False) -> Any:
     """Return the module with `solve`, `evidence` and `posterior`; see `require_pair`."""
-    require_pair(likelihood, inference)
+    require_pair(likelihood, inference, sparse)
+    if sparse:
+        return _engine(SPARSE_ENGINES[inference])
     return _engine("softmax" if isinstance(likelihood, Softmax) else ENGINES[inference])
 
 
@@ -69,8 +75,8 @@ def _engine(name: str) -> Any:
     return import_module(f"mercer.inference.{name}")
 
 
-def engines_that_take(likelihood: Any) -> list[str]:
-    """Return the names of the engines that take a likelihood.
+def engines_that_take(likelihood: Any, sparse: bool = False) -> list[str]:
+    """Return the names of the engines that take a likelihood; if `sparse`, with inducing inputs.
 
     Examples
     --------
@@ -80,12 +86,14 @@ def engines_that_take(likelihood: Any) -> list[str]:
     ['laplace', 'ep', 'vi', 'map']
     >>> engines_that_take(Laplace(1.0))
     ['ep', 'vi', 'map']
+    >>> engines_that_take(Poisson(), sparse=True)
+    ['laplace', 'ep']
     """
-    return [name for name in ENGINES if _reason(likelihood, name) is None]
+    return [name for name in ENGINES if _reason(likelihood, name, sparse) is None]
 
 
-def best_engine(likelihood: Any) -> str:
-    """Return the engine to be taken where none is named.
+def best_engine(likelihood: Any, sparse: bool = False) -> str:
+    """Return the engine to be taken where none is named; if `sparse`, with inducing inputs.
 
     Its evidence is also what chooses the hyperparameters of inference="map", of a `GPRegressor` and
     of a `GPClassifier`, since that has none of its own.
@@ -114,25 +122,28 @@ def best_engine(likelihood: Any) -> str:
             f"preferred_inference of {type(likelihood).__name__} must be one of "
             f"{', '.join(map(repr, _CHOSEN))}, got {preferred!r}"
         )
-    takes = engines_that_take(likelihood)
+    takes = engines_that_take(likelihood, sparse)
     found = [name for name in (preferred, *_CHOSEN) if name in takes]
     if not found:
-        require_pair(likelihood, "ep")  # which says why
+        require_pair(likelihood, "ep", sparse)  # which says why
     return found[0]
 
 
-def require_pair(likelihood: Any, inference: str) -> None:
-    """Raise ValueError, with the reason and what would do, for a pair that does not go together."""
+def require_pair(likelihood: Any, inference: str, sparse: bool = False) -> None:
+    """Raise ValueError, with the reason and what would do, for a pair that does not go together.
+
+    If `sparse`, it has to go with inducing inputs too.
+    """
     if inference not in ENGINES:
         names = ", ".join(map(repr, ENGINES))
         raise ValueError(f"inference must be one of {names}, got {inference!r}")
     if not isinstance(likelihood, Likelihood | Softmax):
         raise ValueError(f"likelihood must be one of mercer.likelihoods, got {likelihood!r}")
-    reason = _reason(likelihood, inference)
+    reason = _reason(likelihood, inference, sparse)
     if reason is None:
         return
-    others = " or ".join(f"inference={name!r}" for name in engines_that_take(likelihood))
-    if isinstance(likelihood, Gaussian):
+    others = " or ".join(f"inference={name!r}" for name in engines_that_take(likelihood, sparse))
+    if isinstance(likelihood, Gaussian) and not sparse:
         others = "inference='exact'" + (f" or {others}" if others else "")
     raise ValueError(
         f"{_METHODS[inference]} (inference={inference!r}) does not take "
@@ -140,8 +151,15 @@ def require_pair(likelihood: Any, inference: str) -> None:
     )
 
 
-def _reason(likelihood: Any, inference: str) -> str | None:
+def _reason(likelihood: Any, inference: str, sparse: bool = False) -> str | None:
     """Return why an engine does not take a likelihood, None if it does."""
+    if sparse and isinstance(likelihood, Softmax):
+        return (
+            "it couples the latent functions of the classes, and inducing inputs go with one "
+            "function at a time, each class against the rest"
+        )
+    if sparse and inference not in SPARSE_ENGINES:
+        return "there is no form of it with inducing inputs"
     if isinstance(likelihood, Softmax):
         if inference in ("laplace", "map"):  # the mode of Laplace's method
             return None

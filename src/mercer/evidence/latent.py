@@ -23,6 +23,7 @@ from mercer.kernels import Kernel
 from mercer.likelihoods import Gaussian, Softmax
 from mercer.likelihoods.observed import observed_mean, observed_var
 from mercer.means import Mean
+from mercer.params import Parametrised
 from mercer.posterior import Posterior
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class LatentObjective(Guarded):
         inference: str,
         bounds: Floats | None = None,
     ) -> None:
-        self.engine = engine_for(likelihood, inference)
+        self.engine = self._engine_for(likelihood, inference)
         if mean.estimate == "integrate":
             raise ValueError(
                 f"the coefficients of {mean!r} can be integrated out under Gaussian noise alone; "
@@ -92,7 +93,8 @@ class LatentObjective(Guarded):
         #: Plausible latent values, by the likelihood's `initial`, (n, P).
         self.latent = _columns(likelihood.initial(data.y))
         mean = begun_mean(mean, data.X, self.latent, data.weights)
-        super().__init__(kernel, {"likelihood": likelihood, "mean": mean}, data.X, bounds)
+        others = {"likelihood": likelihood, "mean": mean, **self._further()}
+        super().__init__(kernel, others, data.X, bounds)
         self.likelihood, self.mean = likelihood, mean
         self.data, self.inference = data, inference
         #: What the engine starts from; the state of its last solution.
@@ -101,15 +103,29 @@ class LatentObjective(Guarded):
         # another, and a density that is not log-concave has several modes.
         self._best: tuple[float, Floats, Any] | None = None
 
+    def _engine_for(self, likelihood: Any, inference: str) -> Any:
+        """Return the engine's module, or say why there is none."""
+        return engine_for(likelihood, inference)
+
+    def _further(self) -> dict[str, Parametrised]:
+        """Return the parts that come after the mean."""
+        return {}
+
     @property
     def directions(self) -> Directions:
         """The steps that suit the search: those of the mean's coefficients are mixed."""
-        return Directions(self.theta.size, mean_directions(self.mean, self.data.X, self.latent))
+        mixed = mean_directions(self.mean, self.data.X, self.latent)
+        return Directions(self.theta.size, mixed, self._before_mean)
+
+    @property
+    def _before_mean(self) -> int:
+        """The number of components of theta before those of the mean."""
+        return int(self.kernel.theta.size + self.likelihood.theta.size)
 
     def draw_theta(self, rng: np.random.Generator) -> Floats:
         """Return a random start; the mean begins as it is, since the data say where that is."""
-        parts = self.kernel, self.likelihood
-        return np.concatenate([*(part.draw_theta(rng) for part in parts), self.mean.theta])
+        drawn = [part.draw_theta(rng) for part in (self.kernel, self.likelihood)]
+        return np.concatenate([*drawn, self.theta[self._before_mean :]])
 
     def _forget(self) -> None:
         super()._forget()
@@ -117,7 +133,7 @@ class LatentObjective(Guarded):
 
     def unpack(self, theta: ArrayLike) -> tuple[Kernel, Any, Mean]:
         """Return the kernel, the likelihood and the mean with these parameters."""
-        kernel, likelihood, mean = self._with(theta)
+        kernel, likelihood, mean = self._with(theta)[:3]
         return kernel, likelihood, mean
 
     def problem(
@@ -138,13 +154,25 @@ class LatentObjective(Guarded):
 
     def log_evidence(self, theta: ArrayLike, gradient: bool = False) -> tuple[float, Floats | None]:
         """Return log p(y | theta), or the bound on it, without hyperpriors; and its gradient."""
+        parts = self._with(theta)
+        return self._slopes(parts) if gradient else (self._height(parts), None)
+
+    def _height(self, parts: list[Any]) -> float:
+        """Return the log evidence of these parts."""
         self._require_evidence()
-        model = self.unpack(theta)
-        problem = self.problem(*model)
-        if not gradient:
-            return self._kept(self.engine.solve(problem, self.state)).log_evidence, None
+        solution = self.engine.solve(self.problem(*parts), self.state)
+        return float(self._kept(solution).log_evidence)
+
+    def _slopes(self, parts: list[Any]) -> tuple[float, Floats]:
+        """Return the log evidence of these parts, and its derivatives in theta."""
+        self._require_evidence()
+        solution, adjoints = self._adjoints(self.problem(*parts))
+        return float(self._kept(solution).log_evidence), self._pull(parts, adjoints)
+
+    def _adjoints(self, problem: Any) -> tuple[Any, Any]:
+        """Return the engine's solution, and the adjoints of its evidence."""
         solution, adjoints = self.engine.evidence(problem, self.state)
-        return self._kept(solution).log_evidence, self._pull(*model, adjoints)
+        return solution, adjoints
 
     def _require_evidence(self) -> None:
         if self.inference == "map":
@@ -165,17 +193,23 @@ class LatentObjective(Guarded):
             self.jitter = solution.jitter
         return solution
 
-    def _pull(self, kernel: Kernel, likelihood: Any, mean: Mean, adjoints: Any) -> Floats:
+    def _pull(self, parts: list[Any], adjoints: Any) -> Floats:
         """Chain the engine's adjoints to theta."""
-        X = self.data.X
-        dkernel = adjoints.factor * kernel.pullback(X, None, adjoints.K, inputs=False).theta
-        dlikelihood = adjoints.likelihood if likelihood.theta.size else np.empty(0)
-        return np.concatenate([dkernel, dlikelihood, mean.pullback(X, _columns(adjoints.mean))])
+        kernel = (
+            adjoints.factor * parts[0].pullback(self.data.X, None, adjoints.K, inputs=False).theta
+        )
+        return np.concatenate([kernel, *self._pull_rows(parts, adjoints)])
+
+    def _pull_rows(self, parts: list[Any], adjoints: Any) -> tuple[Floats, Floats]:
+        """Chain the adjoints that a row has by itself, to the likelihood and to the mean."""
+        _, likelihood, mean = parts[:3]
+        own = adjoints.likelihood if likelihood.theta.size else np.empty(0)
+        return own, mean.pullback(self.data.X, _columns(adjoints.mean))
 
     def evaluate(self, theta: Floats) -> tuple[float, Floats]:
         """Return the value and its gradient; raises where there is none."""
-        value, gradient = self.log_evidence(theta, gradient=True)
-        parts = self.unpack(theta)
+        parts = self._with(theta)
+        value, gradient = self._slopes(parts)
         prior = np.concatenate([part.log_prior_gradient() for part in parts])
         value += sum(part.log_prior() for part in parts)
         self._remember(theta, value)
@@ -183,11 +217,12 @@ class LatentObjective(Guarded):
 
     def value(self, theta: Floats) -> float:
         """Return the value alone, minus infinity where there is none."""
+        parts = self._with(theta)
         try:
-            value, _ = self.log_evidence(theta)
+            value = self._height(parts)
         except NotPositiveDefiniteError:
             return -np.inf
-        value += sum(part.log_prior() for part in self.unpack(theta))
+        value += sum(float(part.log_prior()) for part in parts)
         self._last_good = (theta, value)
         self._remember(theta, value)
         return value
@@ -197,17 +232,17 @@ class LatentObjective(Guarded):
             self._best = value, np.array(theta), self.state
 
     def _jitter_for(self, theta: Floats) -> float:
-        problem = replace(self.problem(*self.unpack(theta)), jitter=None)
+        problem = replace(self.problem(*self._with(theta)), jitter=None)
         return float(self.engine.solve(problem, self.state).jitter)
 
     # --- what comes of it ---------------------------------------------------------------------
 
     def posterior(self, theta: ArrayLike) -> tuple[Posterior, Any]:
         """Return the posterior process at theta, and the engine's solution."""
-        model = self.unpack(theta)
+        parts = self._with(theta)
         if self._best is not None and np.array_equal(theta, self._best[1]):
             self.state = self._best[2]
-        posterior, solution = self.engine.posterior(self.problem(*model), model[2], self.state)
+        posterior, solution = self.engine.posterior(self.problem(*parts), parts[2], self.state)
         self.state = solution.state
         return posterior, solution
 
@@ -235,7 +270,7 @@ class LatentObjective(Guarded):
                 "leave-one-out in closed form; 'laplace', 'ep' and 'vi' have it for a likelihood "
                 "of one latent function"
             )
-        problem = self.problem(*self.unpack(theta))
+        problem = self.problem(*self._with(theta))
         left: LatentLeftOut = self.engine.leave_one_out(problem, self.state)[1]
         return left
 
@@ -260,11 +295,14 @@ class LatentObjective(Guarded):
 
     def __copy__(self) -> Self:
         """Return an objective with the same jitter and start."""
-        new = type(self)(
-            self.kernel, self.likelihood, self.mean, self.data, self.inference, self.bounds
-        )
+        new = self._again()
         new.jitter, new._last_good, new.state = self.jitter, self._last_good, self.state
         return new
+
+    def _again(self) -> Self:
+        """Return an objective that was made as this one."""
+        model = self.kernel, self.likelihood, self.mean
+        return type(self)(*model, self.data, self.inference, self.bounds)
 
 
 def _columns(values: ArrayLike) -> Floats:

@@ -188,7 +188,8 @@ class SparseObjective(Guarded):
     def _complete(self, solution: SparseSolution, parts: tuple[Any, ...]) -> float:
         if self.jitter is None:
             self.jitter = solution.jitter
-        return solution.log_evidence + self.constant() + sum(part.log_prior() for part in parts)
+        priors = sum(float(part.log_prior()) for part in parts)
+        return solution.log_evidence + self.constant() + priors
 
     def _pull(self, parts: tuple[Any, ...], adjoints: SparseAdjoints) -> Floats:
         _, likelihood, inducing = parts

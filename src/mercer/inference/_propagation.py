@@ -5,7 +5,8 @@ Not an engine; `ep` has the model and the notation.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +14,10 @@ from scipy.linalg.blas import dsyr
 
 from mercer.errors import NotPositiveDefiniteError
 from mercer.inference._problem import LatentProblem
-from mercer.inference._sites import factorise, symmetric_product
+from mercer.inference._sites import Sites, factorise, symmetric_product
 from mercer.inference._tilted import Tilted
 
-__all__ = ["Moments", "Propagation"]
+__all__ = ["Approximation", "DensePropagation", "Moments", "Propagation"]
 
 Floats = NDArray[np.float64]
 
@@ -31,8 +32,50 @@ _MOVES = 10
 _HELP = 0.9
 
 
-class Approximation:
-    """q for sites exp(b g - S g^2/2): its marginals, and what cavities are made of."""
+class Approximation(ABC):
+    """q for sites exp(b g - S g^2/2): its marginals, and what cavities are made of.
+
+    sites : the factorisation that they come of
+    mean, var : (n,) its marginals, the mean less the prior's
+    alpha : (n,) the mean's coefficients
+    prior : (n,) the prior's variances
+    is_convex : whether no site has a negative precision
+    """
+
+    sites: Any
+    mean: Floats
+    var: Floats
+    alpha: Floats
+    prior: Floats
+    is_convex: bool
+
+    @abstractmethod
+    def move(self, b: Floats) -> None:
+        """Change b, and with it the mean only."""
+
+    @abstractmethod
+    def kept(self, part: Floats) -> Floats:
+        """Return the marginal variances over those without these parts of the rows' own sites."""
+
+    def cavities(self, part: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return mean and variance of the rows with these parts of their own sites taken out.
+
+        And the marginal variances as parts of them: 0 where there is no cavity, for the other
+        sites leave no Gaussian; mean and variance are the marginal's then.
+        """
+        kept = self.kept(part)
+        good = (kept > 0) & (self.var <= _WIDEST * self.prior * kept)
+        var = self.var / np.where(good, kept, 1.0)
+        if self.is_convex:
+            var = np.minimum(var, self.prior)  # above only by rounding
+        mean = self.mean - np.where(good, part * self.alpha * var, 0.0)
+        return mean, var, np.where(good, kept, 0.0)
+
+
+class DenseApproximation(Approximation):
+    """That for a prior whose covariance K is written out."""
+
+    sites: Sites
 
     def __init__(
         self, K: Floats, S: Floats, b: Floats, jitter: float | None, memory: Floats
@@ -63,19 +106,9 @@ class Approximation:
         self.alpha = flat + self.sites.solve(v)
         self.mean = symmetric_product(K, self.alpha)
 
-    def cavities(self, part: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return mean and variance of the rows with these parts of their own sites taken out.
-
-        And the marginal variances as parts of them: 0 where there is no cavity, for the other
-        sites leave no Gaussian; mean and variance are the marginal's then.
-        """
-        kept = (1.0 - part) + part * self.left
-        good = (kept > 0) & (self.var <= _WIDEST * self.prior * kept)
-        var = self.var / np.where(good, kept, 1.0)
-        if self.is_convex:
-            var = np.minimum(var, self.prior)  # above only by rounding
-        mean = self.mean - np.where(good, part * self.alpha * var, 0.0)
-        return mean, var, np.where(good, kept, 0.0)
+    def kept(self, part: Floats) -> Floats:
+        """Return the marginal variances over those without these parts of the rows' own sites."""
+        return np.asarray((1.0 - part) + part * self.left)
 
 
 class Moments(NamedTuple):
@@ -94,7 +127,7 @@ class Moments(NamedTuple):
     r: Floats
 
 
-class Propagation:
+class Propagation(ABC):
     """Sites, the Gaussian that they make, and the ways to go on from them.
 
     tau, nu : (n,) the sites, of weight 1 each
@@ -102,10 +135,11 @@ class Propagation:
     part : (n,) what eta is of all sites of a row, eta/w
     copies : (n,) its inverse, 0 for a row of weight 0
     q : the Gaussian; made by the first `go`
-    jitter : what K has on its diagonal by now
+    jitter : what the covariance has on its diagonal by now
     """
 
     q: Approximation
+    jitter: float
 
     def __init__(self, problem: LatentProblem, power: Floats) -> None:
         n = problem.n
@@ -116,9 +150,6 @@ class Propagation:
         self.part = np.where(self.some, self.eta / np.where(self.some, self.weights, 1.0), 0.0)
         self.copies = np.asarray(self.weights / self.eta)
         self.tilted = Tilted(problem.likelihood, problem.y, self.eta)
-        self.K = problem.gram()
-        self.jitter = problem.jitter or 0.0
-        self.memory = np.empty((n, n), order="F")  # of whatever has been factorised last
         self.tau, self.nu = np.zeros(n), np.zeros(n)
 
     # --- where the sites are --------------------------------------------------------------------
@@ -130,7 +161,7 @@ class Propagation:
 
     def prior_moments(self) -> Moments:
         """Return the moments at flat sites, for which nothing is factorised."""
-        c = np.diagonal(self.K).copy()
+        c = self.prior_variances()
         zero = np.zeros(len(c))
         return Moments(zero, c, zero + 1.0, *self.tilted.moments(self.problem.mean, c))
 
@@ -208,11 +239,41 @@ class Propagation:
         self._factorise()
         return False
 
+    @abstractmethod
+    def prior_variances(self) -> Floats:
+        """Return the variances of the latent values before any site."""
+
+    @abstractmethod
+    def _factorise(self) -> bool:
+        """Make the Gaussian; False if there is none, or a row has no cavity in it."""
+
+    @abstractmethod
+    def sweep(self, step: float) -> tuple[Floats, Floats]:
+        """Return the sites after a pass over the rows, q changed after each."""
+
+
+class DensePropagation(Propagation):
+    """The steps with a covariance K that is written out."""
+
+    q: DenseApproximation
+
+    def __init__(self, problem: LatentProblem, power: Floats) -> None:
+        super().__init__(problem, power)
+        self.K = problem.gram()
+        self.jitter = problem.jitter or 0.0
+        self.memory = np.empty((problem.n,) * 2, order="F")  # of whatever was factorised last
+
+    def prior_variances(self) -> Floats:
+        """Return the variances of the latent values before any site."""
+        return np.diagonal(self.K).copy()
+
     def _factorise(self) -> bool:
         """Make the Gaussian; False if there is none, or a row has no cavity in it."""
         S = self.weights * self.tau
         try:
-            q = Approximation(self.K, S, self.weights * self.nu, self.problem.jitter, self.memory)
+            q = DenseApproximation(
+                self.K, S, self.weights * self.nu, self.problem.jitter, self.memory
+            )
         except NotPositiveDefiniteError:
             if np.all(S >= 0):
                 raise

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from scipy.linalg.blas import dgemm, dtrmm
 
 from mercer.compute import blas_for
-from mercer.inference._problem import LatentProblem
-from mercer.inference._reduced import down
+from mercer.inference._problem import LatentLeftOut, LatentProblem
+from mercer.inference._reduced import down, up
 from mercer.inference._sparse_sites import SparsePrior, SparseSites
 from mercer.inference.approximations import APPROXIMATIONS, Approximation
 from mercer.linalg import inverse_lower, mirror_lower, solve_lower
@@ -22,9 +22,26 @@ from mercer.means import Mean
 from mercer.posterior import Basis, InverseTriangular, Posterior
 from mercer.selection import nystrom
 
-__all__ = ["SparseLatentAdjoints", "SparseLatentProblem", "process", "pulled"]
+__all__ = [
+    "SparseLatentAdjoints",
+    "SparseLatentProblem",
+    "process",
+    "pulled",
+    "require_prior",
+    "without_own_site",
+]
 
 Floats = NDArray[np.float64]
+
+
+def require_prior(kind: Approximation) -> None:
+    """Raise ValueError for an approximation that is no prior of independent rows given u."""
+    if kind.training == "blocks" or kind.penalised:
+        raise ValueError(
+            f"noise that is not Gaussian goes with the priors of 'sor', 'dtc' and 'fitc', got "
+            f"{kind.name!r}: blocks couple the latent values of rows, and a penalty is part of no "
+            "prior"
+        )
 
 
 @dataclass(frozen=True)
@@ -43,12 +60,7 @@ class SparseLatentProblem(LatentProblem):
         super().__post_init__()
         if len(self.Z) == 0:
             raise ValueError("at least one inducing input is wanted, got none")
-        if self.kind.training == "blocks" or self.kind.penalised:
-            raise ValueError(
-                f"noise that is not Gaussian goes with the priors of 'sor', 'dtc' and 'fitc', got "
-                f"{self.kind.name!r}: blocks couple the latent values of rows, and a penalty is "
-                "part of no prior"
-            )
+        require_prior(self.kind)
 
     def prior(self) -> SparsePrior:
         """Return the prior of the latent values: O(n m^2) time, an array of n x m."""
@@ -160,3 +172,33 @@ def process(problem: SparseLatentProblem, mean: Mean, sites: SparseSites, a: Flo
     B = InverseTriangular(both)
     basis = Basis(problem.kernel, problem.Z)
     return Posterior(basis, coefficients[:, None], A, B, 0 if degenerate else 1, mean)
+
+
+def without_own_site(
+    problem: SparseLatentProblem, sites: SparseSites, alpha: Floats
+) -> LatentLeftOut:
+    """Predict each row from the others, whose sites are held; exact for Gaussian noise. O(n m^2).
+
+    A row has the part p v v' in B, v being its row of V. V a has there the variance s = v'B^-1 v,
+    and c = s/(1 - p s) without the row; the mean is then v'a - c alpha_i. What a new point has
+    beside V a is added. A row of any weight is taken out as a whole, and the density of y_i is that
+    of a row of weight 1.
+    """
+    if problem.likelihood.missing("smoothed"):  # then it comes of the density
+        problem.require("leave-one-out", "log_density")
+    prior = sites.prior
+    with prior.blas():
+        s = sites.leverages
+        rise = up(prior.V, down(prior.V, alpha))
+    left = 1.0 - sites.effective * s
+    # Other sites that are negative may leave no Gaussian: then the prior is all that is known. It
+    # also is where the row is nearly all that is known of V a, and rounding takes the rest.
+    good = left > 0
+    widest = np.einsum("ij,ij->i", prior.V, prior.V)
+    c = np.where(good, s / np.where(good, left, 1.0), widest)
+    if np.all(sites.precision >= 0):
+        c = np.minimum(c, widest)
+    mean = problem.mean + np.where(good, rise - c * alpha, 0.0)
+    variance = c if problem.kind.test == "deterministic" else c + prior.basis.residual
+    log_density = problem.likelihood.smoothed(problem.y, mean, variance)[0]
+    return LatentLeftOut(mean, variance, log_density)

@@ -27,12 +27,11 @@ from scipy.special import entr, expit, log_expit
 
 from mercer.compute import blas_for
 from mercer.inference import _ascent
-from mercer.inference._ascent import Solution, State, adjoints, maximise, weighted
-from mercer.inference._ascent_newton import Curvatures
+from mercer.inference._ascent import Solution, State, adjoints, maximise
+from mercer.inference._logistic_bound import ExpectedBound, curvature, labels
 from mercer.inference._mode import find_mode
 from mercer.inference._problem import LatentAdjoints, LatentLeftOut, LatentProblem
 from mercer.inference._sites import symmetric_product
-from mercer.likelihoods import Logistic
 from mercer.means import Mean
 from mercer.posterior import Posterior
 
@@ -82,7 +81,7 @@ def log_lower(t: ArrayLike, nu: ArrayLike) -> Floats:
     array([-1.3133, -0.6977, -0.3133])
     """
     t, nu = np.asarray(t, dtype=float), np.asarray(nu, dtype=float)
-    return np.asarray(log_expit(nu) + 0.5 * (t - nu) - _curvature(nu) * (t - nu) * (t + nu))
+    return np.asarray(log_expit(nu) + 0.5 * (t - nu) - curvature(nu) * (t - nu) * (t + nu))
 
 
 def log_upper(t: ArrayLike, mu: ArrayLike) -> Floats:
@@ -114,12 +113,12 @@ def solve(problem: LatentProblem, start: State | None = None) -> Solution:
     -----
     nu of the rows is sqrt(latent^2 + variance) of the solution. A step takes O(n^3) time.
     """
-    return maximise(problem, _Expected(problem), start)[0]
+    return maximise(problem, ExpectedBound(problem), start)[0]
 
 
 def evidence(problem: LatentProblem, start: State | None = None) -> tuple[Solution, LatentAdjoints]:
     """Return the solution and the adjoints of the lower bound; the likelihood has no parameters."""
-    solution, point = maximise(problem, _Expected(problem), start)
+    solution, point = maximise(problem, ExpectedBound(problem), start)
     return solution, adjoints(point, np.zeros(0))
 
 
@@ -136,7 +135,7 @@ def posterior(
     start : State, optional
         `state` of a solution at other parameters.
     """
-    return _ascent.posterior(problem, _Expected(problem), mean, start)
+    return _ascent.posterior(problem, ExpectedBound(problem), mean, start)
 
 
 def leave_one_out(
@@ -146,7 +145,7 @@ def leave_one_out(
 
     The density is that of an observation of weight 1.
     """
-    return _ascent.leave_one_out(problem, _Expected(problem), start)
+    return _ascent.leave_one_out(problem, ExpectedBound(problem), start)
 
 
 def upper_bound(problem: LatentProblem) -> UpperBound:
@@ -167,7 +166,7 @@ def upper_bound(problem: LatentProblem) -> UpperBound:
     It is never above 0, the bound of mu = 0, and rises towards it as the prior gets vague. O(n^3)
     time.
     """
-    y = _labels(problem)
+    y = labels(problem)
     with blas_for(problem.n):
         K = problem.gram()
         mode = find_mode(problem, K)
@@ -182,54 +181,3 @@ def upper_bound(problem: LatentProblem) -> UpperBound:
     gap = value - reached
     status = "converged" if abs(gap) <= _GAP * (1.0 + abs(value)) else "stopped"
     return UpperBound(value, mu, max(gap, 0.0), status, mode.n_iterations)
-
-
-def _labels(problem: LatentProblem) -> Floats:
-    """Return y, or refuse the problem."""
-    if not isinstance(problem.likelihood, Logistic):
-        raise ValueError(
-            "the bounds are those of the logistic function, so the likelihood must be Logistic(), "
-            f"got {problem.likelihood!r}; variational inference takes any that is positive"
-        )
-    wrong = np.abs(problem.y) != 1.0
-    if np.any(wrong):
-        raise ValueError(f"labels must be -1 or 1, got {problem.y[wrong][0]}")
-    return problem.y
-
-
-def _curvature(nu: Floats) -> Floats:
-    """Return lambda(nu) = tanh(nu/2)/(4 nu), which at 0 is 1/8."""
-    small = np.abs(nu) < 1e-3
-    safe = np.where(small, 1.0, nu)
-    return np.where(small, 0.125 - nu**2 / 96.0, np.tanh(0.5 * safe) / (4.0 * safe))
-
-
-def _curvature_slope(nu: Floats) -> Floats:
-    """Return the derivative of lambda in nu^2, which is negative."""
-    small = np.abs(nu) < 0.05
-    safe = np.where(small, 1.0, nu)
-    tanh = np.tanh(0.5 * safe)
-    slope = ((1.0 - tanh**2) / (16.0 * safe) - tanh / (8.0 * safe**2)) / safe
-    return np.where(small, nu**2 / 480.0 - 1.0 / 96.0, slope)
-
-
-class _Expected:
-    """The expectation of (BKM 76) under Gaussians, at the best nu of each row."""
-
-    def __init__(self, problem: LatentProblem) -> None:
-        self.problem, self.y = problem, _labels(problem)
-
-    def values(self, mean: Floats, var: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return E, dE/dmean and dE/dvar."""
-        nu = np.hypot(mean, np.sqrt(var))
-        curvature = _curvature(nu)
-        value = log_expit(nu) + 0.5 * (self.y * mean - nu)
-        value, first, second = weighted(
-            self.problem, value, 0.5 * self.y - 2.0 * curvature * mean, -curvature
-        )
-        return value, first, second
-
-    def curvatures(self, mean: Floats, var: Floats, first: Floats, second: Floats) -> Curvatures:
-        """Return the second derivatives."""
-        (slope,) = weighted(self.problem, _curvature_slope(np.hypot(mean, np.sqrt(var))))
-        return Curvatures(2.0 * second - 4.0 * slope * mean**2, -2.0 * slope * mean, -slope)

@@ -22,7 +22,7 @@ sum_i w_i/eta_i d ln Z_i in the likelihood.
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, TypedDict, Unpack
+from typing import Literal, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,8 @@ from scipy.linalg.blas import dsyr
 
 from mercer.compute import blas_for
 from mercer.inference._problem import LatentAdjoints, LatentLeftOut, LatentProblem
-from mercer.inference._propagation import Moments, Propagation
+from mercer.inference._propagation import DensePropagation, Moments
+from mercer.inference._settling import SiteState, Solution, check, find_sites, powers
 from mercer.inference._sites import factorise
 from mercer.means import Mean
 from mercer.posterior import Basis, Posterior
@@ -46,12 +47,6 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
-
-# Steps without progress, after which smaller ones are taken, down to this part of a whole one.
-_PATIENCE = 5
-_SMALLEST = 1.0 / 64.0
-# So many times further from being right than once before, the sites have run away.
-_LOST = 1e2
 
 
 class Options(TypedDict, total=False):
@@ -83,45 +78,6 @@ class Options(TypedDict, total=False):
     damping: float
     tol: float
     max_iterations: int
-
-
-class SiteState(NamedTuple):
-    """The sites of one evaluation, from which the next can start.
-
-    precision : (n,) tau
-    shift : (n,) nu, about the prior mean
-    mean : (n,) that prior mean
-    """
-
-    precision: Floats
-    shift: Floats
-    mean: Floats
-
-
-class Solution(NamedTuple):
-    """What EP has found.
-
-    log_evidence : float
-    latent, variance : (n,) mean and variance of the latent values
-    alpha : (n,) latent = prior mean + K alpha
-    precision : (n,) S, that of all sites of a row together
-    state : where to start the next evaluation from
-    status : "converged", or "stopped" before the sites were right
-    n_iterations : steps or sweeps that were made
-    residual : what `tol` is compared with
-    jitter : what was added to the diagonal of K, that of the problem included
-    """
-
-    log_evidence: float
-    latent: Floats
-    variance: Floats
-    alpha: Floats
-    precision: Floats
-    state: SiteState
-    status: Literal["converged", "stopped"]
-    n_iterations: int
-    residual: float
-    jitter: float
 
 
 def solve(
@@ -192,9 +148,6 @@ def leave_one_out(
     return solution, LatentLeftOut(mean, variance, log_density)
 
 
-# --- finding the sites ------------------------------------------------------------------------
-
-
 def _solve(
     problem: LatentProblem,
     start: SiteState | None = None,
@@ -204,121 +157,9 @@ def _solve(
     damping: float = 1.0,
     tol: float = 1e-6,
     max_iterations: int = 200,
-) -> tuple[Solution, Propagation, Moments]:
-    _check(problem, schedule, power, damping, tol, max_iterations)
-    work = Propagation(problem, _powers(problem, power))
+) -> tuple[Solution, DensePropagation, Moments]:
+    check(problem, schedule, power, damping, tol, max_iterations)
+    work = DensePropagation(problem, powers(problem, power))
     with blas_for(problem.n):
-        ahead = start is None and schedule == "parallel" and max_iterations > 0
-        _begin(work, start, damping if ahead else 0.0)
-        moments, residual, iteration = _settle(
-            work, schedule == "sequential", damping, tol, int(ahead), max_iterations
-        )
-    q = work.q
-    right = residual <= tol and bool(np.all(work.matched(moments)[2] | ~work.some))
-    solution = Solution(
-        log_evidence=work.log_evidence(moments),
-        latent=problem.mean + q.mean,
-        variance=q.var,
-        alpha=q.alpha,
-        precision=q.sites.precision,
-        state=SiteState(work.tau, work.nu, problem.mean),
-        status="converged" if right else "stopped",
-        n_iterations=iteration,
-        residual=residual,
-        jitter=work.jitter,
-    )
+        solution, moments = find_sites(work, start, schedule, damping, tol, max_iterations)
     return solution, work, moments
-
-
-def _check(
-    problem: LatentProblem,
-    schedule: str,
-    power: float | None,
-    damping: float,
-    tol: float,
-    max_iterations: int,
-) -> None:
-    if schedule not in ("parallel", "sequential"):
-        raise ValueError(f'schedule must be "parallel" or "sequential", got {schedule!r}')
-    for name, value in (("power", 1.0 if power is None else power), ("damping", damping)):
-        if not 0 < value <= 1:
-            raise ValueError(f"{name} must be above 0 and at most 1, got {value!r}")
-    if not tol > 0:
-        raise ValueError(f"tol must be positive, got {tol!r}")
-    if max_iterations < 0 or max_iterations != int(max_iterations):
-        raise ValueError(f"max_iterations must be a whole number, got {max_iterations!r}")
-    if problem.likelihood.missing("smoothed"):  # then it comes of the density
-        problem.require("expectation propagation", "log_density")
-
-
-def _powers(problem: LatentProblem, power: float | None) -> Floats:
-    """Return eta of each row, (n,): the power that is asked for, or else the default."""
-    if power is not None:
-        return np.full(problem.n, float(power))
-    return np.where(problem.likelihood.log_concave_at(problem.y), 1.0, 0.5)
-
-
-def _begin(work: Propagation, start: SiteState | None, step: float) -> None:
-    """Take the first sites: those of another evaluation as far as they serve, or flat ones.
-
-    Flat ones are moved by `step` at once, since their marginals are the prior's.
-    """
-    n, tau, nu = work.problem.n, work.tau, work.nu
-    if start is not None:
-        tau, nu, mean = (np.asarray(v, dtype=float) for v in start)
-        if not (tau.shape == nu.shape == mean.shape == (n,)):
-            raise ValueError(
-                f"start must have the sites of {n} rows, got shapes {tau.shape}, {nu.shape} and "
-                f"{mean.shape}"
-            )
-        nu = nu - tau * (work.problem.mean - mean)  # about another prior mean
-        step = 1.0
-    elif step:
-        tau, nu, _ = work.matched(work.prior_moments())
-    work.go(tau, nu, step)
-
-
-def _settle(
-    work: Propagation, one_by_one: bool, damping: float, tol: float, done: int, limit: int
-) -> tuple[Moments, float, int]:
-    """Move the sites until they are right; return the moments there, residual and iterations.
-
-    Where they do not settle the steps become smaller. Where they never do, those that were
-    nearest to being right are taken.
-    """
-    step, least, stalled = damping, np.inf, 0
-    best, nearest = (work.tau, work.nu), np.inf
-    iteration, moving = done, True
-    while True:
-        m = work.moments()
-        parts = work.residual(m)
-        residual = max(parts)
-        if residual < nearest:
-            best, nearest = (work.tau, work.nu), residual
-        if residual <= tol or iteration >= limit:
-            break
-        stalled = 0 if residual < (1.0 - 0.1 * step) * least else stalled + 1
-        least = min(least, residual)
-        lost = not moving or residual > _LOST * nearest
-        if stalled == _PATIENCE or lost:
-            if step <= _SMALLEST:
-                break
-            step, stalled = max(0.5 * step, _SMALLEST), 0
-            if lost:
-                work.go(*best, 1.0)
-                m = work.moments()
-                parts = work.residual(m)
-            least = max(parts)
-        iteration += 1
-        if one_by_one:
-            moving = work.go(*work.sweep(step), 1.0)
-            continue
-        if step == 1.0:
-            m = work.move_means(m, parts)
-        tau, nu, _ = work.matched(m)
-        moving = work.go(tau, nu, step)
-    if nearest < residual:
-        work.go(*best, 1.0)
-        m = work.moments()
-        residual = max(work.residual(m))
-    return m, residual, iteration

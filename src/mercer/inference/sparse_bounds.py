@@ -20,14 +20,17 @@ from numpy.typing import NDArray
 from scipy.special import entr, expit
 
 from mercer.inference._ascent import Solution, State
+from mercer.inference._logistic_bound import ExpectedBound, labels
+from mercer.inference._problem import LatentLeftOut
 from mercer.inference._sparse_latent import (
     SparseLatentAdjoints,
     SparseLatentProblem,
     process,
     pulled,
+    without_own_site,
 )
 from mercer.inference._sparse_sites import SparsePrior, SparseSites
-from mercer.inference.bounds import UpperBound, _Expected
+from mercer.inference.bounds import UpperBound
 from mercer.inference.sparse_laplace import SparseSearch
 from mercer.means import Mean
 from mercer.posterior import Posterior
@@ -39,6 +42,7 @@ __all__ = [
     "State",
     "UpperBound",
     "evidence",
+    "leave_one_out",
     "posterior",
     "solve",
     "upper_bound",
@@ -98,12 +102,23 @@ def posterior(
     return process(problem, mean, point.sites, point.coefficients), solution
 
 
+def leave_one_out(
+    problem: SparseLatentProblem, start: State | None = None
+) -> tuple[Solution, LatentLeftOut]:
+    """Predict each row from the others in closed form, the other rows' part in the Gaussian held.
+
+    Exact for Gaussian noise. The density is that of an observation of weight 1.
+    """
+    solution, point = _maximise(problem, start)
+    return solution, without_own_site(problem, point.sites, point.alpha)
+
+
 def upper_bound(problem: SparseLatentProblem) -> UpperBound:
     """Return the tightest upper bound on the log evidence that (BKM 77) gives.
 
     As `bounds.upper_bound`, by the mode of the posterior under the sparse prior.
     """
-    y = _Expected(problem).y
+    y = labels(problem)
     prior = problem.prior()
     with prior.blas():
         search = SparseSearch(problem, prior)
@@ -155,7 +170,7 @@ class _Extrapolation:
 
 def _maximise(problem: SparseLatentProblem, start: State | None) -> tuple[Solution, _Point]:
     """Return the best Gaussian."""
-    expected, prior = _Expected(problem), problem.prior()
+    expected, prior = ExpectedBound(problem), problem.prior()
     with prior.blas(), np.errstate(all="ignore"):
         # x is the logarithm of the precision of a row of weight 1, which is at most 1/4
         x = _begin(prior, start)
@@ -215,7 +230,7 @@ def _logarithm(prior: SparsePrior, precision: Floats) -> Floats:
 
 
 def _point(
-    problem: SparseLatentProblem, expected: _Expected, prior: SparsePrior, x: Floats
+    problem: SparseLatentProblem, expected: ExpectedBound, prior: SparsePrior, x: Floats
 ) -> _Point:
     """Return the Gaussian of these precisions; its mean is the best for them."""
     S = prior.weights * np.exp(x)

@@ -19,16 +19,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import NotPositiveDefiniteError
-from mercer.inference._propagation import _WIDEST, Moments, Propagation
+from mercer.inference._problem import LatentLeftOut
+from mercer.inference._propagation import Approximation, Moments, Propagation
+from mercer.inference._settling import SiteState, Solution, check, find_sites, powers
 from mercer.inference._sparse_latent import (
     SparseLatentAdjoints,
     SparseLatentProblem,
     process,
     pulled,
+    without_own_site,
 )
 from mercer.inference._sparse_sites import SparsePrior, SparseSites
-from mercer.inference._tilted import Tilted
-from mercer.inference.ep import SiteState, Solution, _begin, _check, _settle
 from mercer.means import Mean
 from mercer.posterior import Posterior
 
@@ -39,6 +40,7 @@ __all__ = [
     "SparseLatentAdjoints",
     "SparseLatentProblem",
     "evidence",
+    "leave_one_out",
     "posterior",
     "solve",
 ]
@@ -50,7 +52,7 @@ class Options(TypedDict, total=False):
     """How the sites are found; those of `ep.Options` but for the schedule, which is "parallel".
 
     power : float, optional
-        By default 1 for a log-concave likelihood, and 1/2 for any other.
+        By default 1 for a row whose likelihood is log-concave, and 1/2 for any other.
     damping : float, default 1.0
         The part of a change that is made; smaller by itself where the sites do not settle.
     tol : float, default 1e-6
@@ -126,6 +128,17 @@ def posterior(
     return process(problem, mean, work.q.sites, work.q.coefficients), solution
 
 
+def leave_one_out(
+    problem: SparseLatentProblem, start: SiteState | None = None, **options: Unpack[Options]
+) -> tuple[Solution, LatentLeftOut]:
+    """Predict each row from the others in closed form, the other rows' sites held.
+
+    Exact for Gaussian noise. The density is that of an observation of weight 1.
+    """
+    solution, work, _ = _solve(problem, start, **options)
+    return solution, without_own_site(problem, work.q.sites, solution.alpha)
+
+
 def _solve(
     problem: SparseLatentProblem,
     start: SiteState | None = None,
@@ -135,41 +148,20 @@ def _solve(
     tol: float = 1e-6,
     max_iterations: int = 200,
 ) -> tuple[Solution, SparsePropagation, Moments]:
-    if power is None:
-        power = 1.0 if problem.likelihood.is_log_concave else 0.5
-    _check(problem, "parallel", power, damping, tol, max_iterations)
-    work = SparsePropagation(problem, power)
+    check(problem, "parallel", power, damping, tol, max_iterations)
+    work = SparsePropagation(problem, powers(problem, power))
     with work.prior.blas():
-        ahead = start is None and max_iterations > 0
-        _begin(work, start, damping if ahead else 0.0)
-        moments, residual, iteration = _settle(
-            work, False, damping, tol, int(ahead), max_iterations
-        )
-    q = work.q
-    right = residual <= tol and bool(np.all(work.matched(moments)[2] | ~work.some))
-    solution = Solution(
-        log_evidence=work.log_evidence(moments),
-        latent=problem.mean + q.mean,
-        variance=q.var,
-        alpha=q.alpha,
-        precision=q.sites.precision,
-        state=SiteState(work.tau, work.nu, problem.mean),
-        status="converged" if right else "stopped",
-        n_iterations=iteration,
-        residual=residual,
-        jitter=work.jitter,
-    )
+        solution, moments = find_sites(work, start, "parallel", damping, tol, max_iterations)
     return solution, work, moments
 
 
-class SparseGaussian:
-    """q for sites exp(b g - S g^2/2): its marginals, and what cavities are made of.
+class SparseGaussian(Approximation):
+    """That for the prior of inducing variables.
 
     coefficients : (m,) V'alpha
     """
 
-    alpha: Floats
-    mean: Floats
+    sites: SparseSites
     coefficients: Floats
 
     def __init__(self, prior: SparsePrior, S: Floats, b: Floats) -> None:
@@ -183,48 +175,30 @@ class SparseGaussian:
         """Change b, and with it the mean only. O(n m)."""
         self.alpha, self.coefficients, self.mean = self.sites.increment(b)
 
-    def cavities(self, part: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return mean and variance of the rows with these parts of their own sites taken out.
+    def kept(self, part: Floats) -> Floats:
+        """Return the marginal variances over those without these parts of the rows' own sites.
 
-        And the marginal variances as parts of them, as in `ep`. These are 1 - eta tau Sigma_ii,
-        with eta = w part the power and tau = S/w the precision of one of w rows; written so that
-        a sharp site leaves digits.
+        They are 1 - eta tau Sigma_ii, with eta = w part the power and tau = S/w the precision of
+        one of w rows; written so that a sharp site leaves digits.
         """
         sites, w = self.sites, self.sites.prior.weights
         pressed = sites.effective * sites.leverages
-        kept = (1.0 - part * w) + part * sites.kept * (w - pressed)
-        good = (kept > 0) & (self.var <= _WIDEST * self.prior * kept)
-        var = self.var / np.where(good, kept, 1.0)
-        if self.is_convex:
-            var = np.minimum(var, self.prior)  # above only by rounding
-        mean = self.mean - np.where(good, part * self.alpha * var, 0.0)
-        return mean, var, np.where(good, kept, 0.0)
+        return np.asarray((1.0 - part * w) + part * sites.kept * (w - pressed))
 
 
 class SparsePropagation(Propagation):
-    """The steps of expectation propagation, with Q + D for K."""
+    """The steps with Q + D for K."""
 
-    q: SparseGaussian  # type: ignore[assignment]
-    problem: SparseLatentProblem
+    q: SparseGaussian
 
-    def __init__(self, problem: SparseLatentProblem, power: float) -> None:
-        # not that of the base, which makes K
-        n = problem.n
-        self.problem, self.prior = problem, problem.prior()
-        self.weights = self.prior.weights
-        self.some = self.weights > 0
-        self.eta = np.where(self.some, np.minimum(power, self.weights), power)
-        self.part = np.where(self.some, self.eta / np.where(self.some, self.weights, 1.0), 0.0)
-        self.copies = np.asarray(self.weights / self.eta)
-        self.tilted = Tilted(problem.likelihood, problem.y, self.eta)
+    def __init__(self, problem: SparseLatentProblem, power: Floats) -> None:
+        super().__init__(problem, power)
+        self.prior = problem.prior()
         self.jitter = self.prior.basis.jitter
-        self.tau, self.nu = np.zeros(n), np.zeros(n)
 
-    def prior_moments(self) -> Moments:
-        """Return the moments at flat sites, for which nothing is factorised."""
-        c = self.prior.variances
-        zero = np.zeros(len(c))
-        return Moments(zero, c, zero + 1.0, *self.tilted.moments(self.problem.mean, c))
+    def prior_variances(self) -> Floats:
+        """Return the variances of the latent values before any site."""
+        return np.asarray(self.prior.variances)
 
     def _factorise(self) -> bool:
         """Make the Gaussian; False if there is none, or a row has no cavity in it."""

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from mercer.inference._newton import Direction, Point, Solver
+from mercer.inference._problem import LatentLeftOut
 from mercer.inference._reduced import down, up
 from mercer.inference._scalar import ScalarNewton
 from mercer.inference._sparse_latent import (
@@ -26,6 +27,7 @@ from mercer.inference._sparse_latent import (
     SparseLatentProblem,
     process,
     pulled,
+    without_own_site,
 )
 from mercer.inference._sparse_sites import SparsePrior, SparseSites
 from mercer.means import Mean
@@ -37,6 +39,7 @@ __all__ = [
     "SparseLatentProblem",
     "SparseSearch",
     "evidence",
+    "leave_one_out",
     "posterior",
     "solve",
 ]
@@ -146,6 +149,17 @@ def posterior(
     solution = solve(problem, start)
     a, _, _ = solution.sites.prior.product(solution.alpha)
     return process(problem, mean, solution.sites, a), solution
+
+
+def leave_one_out(
+    problem: SparseLatentProblem, start: Floats | None = None
+) -> tuple[Solution, LatentLeftOut]:
+    """Predict each row from the others in closed form, the other rows' sites held.
+
+    Exact for Gaussian noise. The density is that of an observation of weight 1.
+    """
+    solution = solve(problem, start)
+    return solution, without_own_site(problem, solution.sites, solution.alpha)
 
 
 class SparseSearch(ScalarNewton[SparseSites]):
