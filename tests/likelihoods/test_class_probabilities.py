@@ -134,3 +134,7 @@ def test_bounds_on_probabilities():
     P = bounded(np.array([[0.0, 3.0], [1e-300, 1e-320], [1.0, 1.0]]))
     assert np.all((P >= 1e-15) & (P <= 1 - 1e-15))
     np.testing.assert_allclose(P.sum(axis=1), 1.0, rtol=0, atol=1e-12)
+
+
+def test_no_label_is_more_than_certain():
+    assert Logistic().log_predictive(1.0, 59.9, 0.3) <= 0.0

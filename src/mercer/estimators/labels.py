@@ -50,7 +50,9 @@ def checked_labels(y: Any) -> NDArray[Any]:
         "leave those rows out, or give all rows to TransductiveGPClassifier(unlabeled=None), which "
         "finds the labels of rows that have none",
     )
-    shape = np.shape(y)
+    # of other objects than arrays NumPy is not asked, since it might not be let
+    given = np.shape(y) if isinstance(y, list | tuple) else getattr(y, "shape", ())
+    shape: tuple[int, ...] = tuple(given)
     if len(shape) == 2 and shape[1] > 1:
         raise ValueError(
             f"y should be a 1d array, a label for each row, got one of shape {shape}; a matrix "

@@ -19,6 +19,7 @@ from mercer.inference import leave_one_out, log_density, loo
 from mercer.inference.exact import Adjoints, ExactProblem, Solution, evidence, posterior, solve
 from mercer.kernels import Kernel
 from mercer.likelihoods import Gaussian
+from mercer.likelihoods.normal import log_normal
 from mercer.means import Mean
 
 __all__ = ["CRITERIA", "Data", "Objective"]
@@ -208,8 +209,7 @@ class Objective(Guarded):
         _, left = leave_one_out(self.problem(self.kernel, self.likelihood), data.weights)
         residual = left.residual * data.scale
         std = np.sqrt(left.variance)[:, None] * data.scale
-        density = -0.5 * (residual / std) ** 2 - np.log(std) - 0.5 * np.log(2.0 * np.pi)
-        return LeftOut(data.Y - residual, std, density)
+        return LeftOut(data.Y - residual, std, log_normal(residual, std**2))
 
     def warn_of_outputs(self, fit: Fitted) -> None:
         """Warn of outputs that do not go together."""

@@ -103,6 +103,16 @@ class TransductiveProblem:
         return LatentProblem(self.kernel, self.X, y, self.likelihood, self.mean[:, 0], *rest)
 
 
+def _higher(start: Point, at: Point, done: bool) -> tuple[Point, bool]:
+    """Return where a climb has ended, and whether it is settled; its start, if it has not risen.
+
+    Then it was rounding that fell, or that rose above 0, where no probability of labels is.
+    """
+    if start.value <= at.value <= at.rounding:
+        return at, done
+    return start, done and 0.0 <= start.value - at.value <= _LOST * (1.0 + abs(start.value))
+
+
 class Functions(ABC):
     """The latent functions of a problem, and the counts of the searches for them.
 
@@ -140,10 +150,7 @@ class Functions(ABC):
         at = search.point(search.slopes(at.f)[0] if done else at.alpha)
         self._solver = search.solver
         self._count(search)
-        if start.value <= at.value <= at.rounding:
-            return at, done
-        # It was rounding that fell, or that rose above 0, where no probability of labels is.
-        return start, done and 0.0 <= start.value - at.value <= _LOST * (1.0 + abs(start.value))
+        return _higher(start, at, done)
 
     def _count(self, search: Any) -> None:
         self.n_iterations += search.n_iterations
@@ -195,7 +202,7 @@ class OneFunction(Functions):
         start = search.point(alpha)
         at, _, done = search.settle(start)
         self._count(search)
-        return (at, done) if at.value >= start.value else (start, False)
+        return _higher(start, at, done)
 
     @property
     def _likelihood(self) -> Binary:
