@@ -18,8 +18,7 @@ from benchmarks.peers import GPyTorch, has_gpytorch
 from benchmarks.report import Options, Result, Verdict, table
 from benchmarks.timing import Contender, race
 from mercer.compute import map_tiles, row_blocks
-from mercer.inference import sparse
-from mercer.inference.approximations import approximation
+from mercer.inference import approximation, sparse
 from mercer.inference.sparse import SparseProblem
 from mercer.kernels import RBF
 

@@ -21,7 +21,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from mercer import GPRegressor, SparseGPRegressor
-from mercer.inference.approximations import table
+from mercer.inference import table
 from mercer.kernels import RBF
 from mercer.likelihoods import Gaussian
 

@@ -256,8 +256,10 @@ def test_discovery_finds_what_is_there():
     """A walk that finds nothing would pass every test above."""
     names = {str(p) for p in discovery.public()}
     for name in (
+        "mercer.BayesianCommitteeRegressor",
         "mercer.GPClassifier",
         "mercer.GPRegressor",
+        "mercer.SparseGPClassifier",
         "mercer.SparseGPRegressor",
         "mercer.kernels.RBF",
         "mercer.likelihoods.Gaussian",

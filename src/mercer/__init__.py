@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mercer.estimators import (
+        BayesianCommitteeRegressor,
         GPClassifier,
         GPRegressor,
+        SparseGPClassifier,
         SparseGPRegressor,
         TransductiveGPClassifier,
     )
@@ -16,9 +18,11 @@ if TYPE_CHECKING:
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "BayesianCommitteeRegressor",
     "GPClassifier",
     "GPRegressor",
     "Posterior",
+    "SparseGPClassifier",
     "SparseGPRegressor",
     "TransductiveGPClassifier",
     "__version__",
@@ -28,9 +32,11 @@ __all__ = [
 ]
 
 _HOMES = {
+    "BayesianCommitteeRegressor": "mercer.estimators",
     "GPClassifier": "mercer.estimators",
     "GPRegressor": "mercer.estimators",
     "Posterior": "mercer.posterior",
+    "SparseGPClassifier": "mercer.estimators",
     "SparseGPRegressor": "mercer.estimators",
     "TransductiveGPClassifier": "mercer.estimators",
     "load": "mercer.posterior",

@@ -12,8 +12,10 @@ import numpy as np
 from sklearn.gaussian_process import kernels as sk
 
 from mercer import (
+    BayesianCommitteeRegressor,
     GPClassifier,
     GPRegressor,
+    SparseGPClassifier,
     SparseGPRegressor,
     TransductiveGPClassifier,
     compat,
@@ -231,6 +233,20 @@ HELD: dict[str, Any] = {
 
 ESTIMATORS: dict[type, list[Example]] = {
     # scikit-learn's checks take the first two
+    BayesianCommitteeRegressor: [
+        Example(BayesianCommitteeRegressor(n_members=3, max_iter=5)),
+        Example(
+            BayesianCommitteeRegressor(
+                1.5 * RBF(1.3),
+                Gaussian(0.1),
+                n_members=3,
+                combine="rbcm",
+                blocks="kmeans",
+                optimizer=None,
+            )
+        ),
+        Example(BayesianCommitteeRegressor(n_members=2, combine="bcm", mean="linear")),
+    ],
     GPClassifier: [
         Example(GPClassifier(2.0 * RBF(1.3), "probit", inference="ep", optimizer=None)),
         Example(GPClassifier(max_iter=3)),
@@ -253,11 +269,32 @@ ESTIMATORS: dict[type, list[Example]] = {
         Example(GPRegressor(mean=means.Constant(estimate="integrate"), objective="loo")),
         Example(GPRegressor(mean=square, hyperprior=None), {"objects": {"square": square}}),
     ],
+    SparseGPClassifier: [
+        Example(SparseGPClassifier(2.0 * RBF(1.3), n_inducing=8, optimizer=None)),
+        Example(SparseGPClassifier(n_inducing=8, max_iter=3)),
+        Example(
+            SparseGPClassifier(
+                likelihood="probit", inference="ep", n_inducing=8, learn_inducing=True, max_iter=5
+            ),
+            TWO,
+        ),
+        Example(
+            SparseGPClassifier(inference="bounds", approximation="dtc", n_inducing=6, max_iter=5),
+            TWO,
+        ),
+        Example(
+            SparseGPClassifier(
+                2.0 * RBF(1.3), soft_labels=True, approximation="sor", n_inducing=6, optimizer=None
+            ),
+            SHARES,
+        ),
+    ],
     SparseGPRegressor: [
         Example(SparseGPRegressor(n_inducing=8, max_iter=5)),
         Example(
             SparseGPRegressor(approximation="fitc", joint="independent", n_inducing=8, max_iter=5)
         ),
+        Example(SparseGPRegressor(**HELD, augment=True)),
         Example(SparseGPRegressor(n_inducing=6, approximation="sod", inducing="cholesky")),
         Example(
             SparseGPRegressor(

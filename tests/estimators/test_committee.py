@@ -175,6 +175,16 @@ def test_no_more_members_than_rows_and_one_for_few():
     assert len(held(n_members=None).fit(X, Y).members_) == 1
 
 
+def test_rows_that_repeat_stay_together_but_make_no_giant():
+    rows, targets = np.repeat(X[:12], [19, *[1] * 11], axis=0), np.repeat(Y[:12], [19, *[1] * 11])
+    assignment = held(n_members=5, blocks="random").fit(rows, targets).assignment_
+    assert len(np.unique(assignment[:19])) == 1
+    rows, targets = np.concatenate([rows, X[:1].repeat(80, 0)]), np.append(targets, [Y[0]] * 80)
+    sizes = np.bincount(held(n_members=5, blocks="random").fit(rows, targets).assignment_)
+    assert 5 < len(sizes)
+    assert max(sizes) <= 4 * -(-len(rows) // 5)
+
+
 def test_seeds_decide():
     first, again, other = (held(blocks="random", random_state=s).fit(X, Y) for s in (3, 3, 4))
     np.testing.assert_array_equal(first.assignment_, again.assignment_)

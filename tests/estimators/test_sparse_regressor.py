@@ -11,13 +11,13 @@ from sklearn import config_context
 from sklearn.exceptions import NotFittedError
 
 from mercer import GPRegressor, SparseGPRegressor, estimators, load, means, save
-from mercer.errors import MercerWarning, TooLargeError
+from mercer.errors import JitterWarning, MercerWarning, TooLargeError
 from mercer.estimators import memory, prepare_sparse
 from mercer.evidence import maximise
 from mercer.evidence.objective import Data
 from mercer.evidence.sparse import InducingInputs, SparseObjective
-from mercer.inference.approximations import APPROXIMATIONS, approximation
-from mercer.inference.sparse_predictive import augmented, nystrom, predictive
+from mercer.inference._approximations import APPROXIMATIONS, approximation
+from mercer.inference._sparse_predictive import augmented, nystrom, predictive
 from mercer.kernels import RBF, Callable
 from mercer.likelihoods import Gaussian, StudentT
 from mercer.posterior import AugmentedPredictive, BlockPredictive, Posterior
@@ -173,6 +173,26 @@ def test_learned_inputs_raise_the_bound():
     )
     assert moved.log_marginal_likelihood_value_ > still.log_marginal_likelihood_value_ + 1.0
     assert not np.array_equal(moved.inducing_, still.inducing_)
+
+
+def test_a_search_that_moves_them_ends_once_it_gains_little():
+    model = fitted(optimizer="lbfgs", inducing="kmeans", n_inducing=M, max_iter=1000)
+    assert model.status_ == "converged"
+    assert 10 < model.n_iter_ < 200
+    best = np.maximum.accumulate(model.history_["value"])
+    assert 0 < best[-1] - best[-10] < 0.1
+
+
+def test_jitter_is_told_of_where_it_is_not_small_beside_the_noise():
+    twice = np.concatenate([Z, Z])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = held(inducing=twice).fit(X, Y)
+    assert 0 < model.jitter_ < 1e-8
+    once = held(inducing=Z).fit(X, Y)
+    np.testing.assert_allclose(model.predict(X_NEW), once.predict(X_NEW), rtol=1e-6)
+    with pytest.warns(JitterWarning, match="inducing variables.*may coincide"):
+        held(inducing=twice).set_params(likelihood=Gaussian(1e-8)).fit(X, Y)
 
 
 def test_points_to_be_predicted_as_inducing_inputs():
@@ -421,7 +441,7 @@ def test_it_is_found_by_its_names():
 @pytest.mark.parametrize(
     ("options", "fit", "text"),
     [
-        ({"approximation": "sgpr"}, {}, "approximation must be one of 'sor'.*'sgpr'"),
+        ({"approximation": "sgpr"}, {}, "approximation must be one of 'auto', 'sor'.*'sgpr'"),
         ({"n_inducing": 0}, {}, "n_inducing must be a whole number from 1"),
         ({"inducing": "best"}, {}, "inducing must be one of 'random'.*'best'"),
         ({"inducing": Z[:, :1]}, {}, "inducing must have the 2 columns of X, got 1"),
@@ -439,10 +459,10 @@ def test_it_is_found_by_its_names():
         ({"inducing": "query"}, {}, "go together"),
         ({}, {"query": Z}, "go together"),
         ({"inducing": "query"}, {"query": Z[:, :1]}, "query must have the 2 columns of X"),
-        ({}, {"groups": GROUPS}, "approximation='vfe' does not have; use 'pitc' or 'pic'"),
+        ({}, {"groups": GROUPS}, "approximation='auto' does not have; use 'pitc' or 'pic'"),
         ({"approximation": "pitc"}, {"groups": GROUPS[1:]}, "a label for each of 60 rows"),
         ({"approximation": "pitc"}, {"groups": np.full(N, np.nan)}, "groups hold NaN"),
-        ({"likelihood": StudentT()}, {}, "for Gaussian noise, got StudentT"),
+        ({"likelihood": StudentT(), "approximation": "vfe"}, {}, "'fitc', 'dtc', 'sor', got 'vfe'"),
         ({"likelihood": Gaussian(np.eye(N))}, {}, "couples the rows"),
         ({"kernel": "precomputed"}, {}, "precomputed.*use GPRegressor"),
     ],

@@ -61,6 +61,18 @@ def test_finds_the_maximum():
     assert optimum.status == "converged"
 
 
+def test_a_search_ends_where_iterations_gain_too_little():
+    curvatures = 10.0 ** np.arange(-4.0, 4.0)
+    objective = Quadratic(np.linspace(1.0, 2.0, 8), np.diag(curvatures))
+    whole = maximise(objective)
+    objective.least_gain = 0.1
+    optimum = maximise(objective)
+    assert optimum.status == "converged"
+    assert optimum.message == "10 iterations gained less than 0.1"
+    assert 10 < optimum.n_iterations < whole.n_iterations
+    assert whole.value - 0.1 < optimum.value < whole.value
+
+
 def test_history_holds_every_evaluation_and_the_best_is_kept():
     objective = Quadratic([1.0, -2.0], np.eye(2))
     optimum = maximise(objective)

@@ -13,7 +13,7 @@ from mercer.evidence import Data, LatentData, LatentObjective, engines_that_take
 from mercer.evidence.engines import best_engine, require_pair
 from mercer.evidence.sparse import InducingInputs, SparseObjective
 from mercer.evidence.sparse_latent import SparseLatentObjective
-from mercer.inference.approximations import approximation
+from mercer.inference._approximations import approximation
 from mercer.kernels import RBF, Matern
 from mercer.likelihoods import (
     Gaussian,

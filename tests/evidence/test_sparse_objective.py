@@ -8,7 +8,7 @@ import pytest
 from mercer import means
 from mercer.evidence import Data, maximise
 from mercer.evidence.sparse import InducingInputs, SparseObjective
-from mercer.inference.approximations import approximation
+from mercer.inference._approximations import approximation
 from mercer.kernels import RBF
 from mercer.likelihoods import Gaussian
 from mercer.params import LogNormal, Parameter
@@ -52,9 +52,7 @@ def test_gradient_by_differences(name, mean):
     assert theta.size == 4 + Z.size == len(objective.parameter_names)
     value, gradient = objective(theta)
     assert value == pytest.approx(objective.value(theta), rel=1e-12)
-    np.testing.assert_allclose(
-        gradient, differences(objective.value, theta), rtol=1e-6, atol=1e-6
-    )
+    np.testing.assert_allclose(gradient, differences(objective.value, theta), rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("mean", MEANS)

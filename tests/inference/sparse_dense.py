@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from mercer.inference.approximations import approximation
+from mercer.inference._approximations import approximation
 from mercer.inference.exact import ExactProblem
 from mercer.inference.sparse import SparseProblem
 from mercer.kernels import RBF

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from mercer.inference._approximations import APPROXIMATIONS
 from mercer.inference._sparse_latent import SparseLatentProblem
-from mercer.inference.approximations import APPROXIMATIONS
 from mercer.kernels import Matern
 
 from .latent import with_gram

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mercer.inference import _sparse_rows, exact, sparse
+from mercer.inference._approximations import approximation
 from mercer.inference._sparse_rows import row_solution
-from mercer.inference.approximations import approximation
 from mercer.inference.sparse import evidence, evidence_bounds, solve
 from mercer.kernels import RBF
 

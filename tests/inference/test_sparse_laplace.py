@@ -11,8 +11,8 @@ from mercer import means
 from mercer.errors import NotPositiveDefiniteError
 from mercer.inference import laplace, low_rank, sparse_laplace
 from mercer.inference import sparse as regression
+from mercer.inference._approximations import APPROXIMATIONS
 from mercer.inference._sparse_sites import SparseSites
-from mercer.inference.approximations import APPROXIMATIONS
 from mercer.kernels import RBF, Matern
 from mercer.likelihoods import Gaussian, Laplace, Logistic, Poisson, Probit, StudentT
 

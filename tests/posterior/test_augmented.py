@@ -11,11 +11,19 @@ from hypothesis import strategies as st
 
 from mercer import load
 from mercer.inference import exact
-from mercer.inference.sparse_predictive import augmented, predictive
+from mercer.inference._sparse_predictive import augmented, predictive
 from mercer.kernels import RBF
-from mercer.posterior import AugmentedPredictive
+from mercer.posterior import AugmentedPredictive, SolvedRows
 
-from ..inference.sparse_dense import ALL, MEANS, SCALE, exact_problem, input_differences, make
+from ..inference.sparse_dense import (
+    ALL,
+    MEANS,
+    SCALE,
+    dense,
+    exact_problem,
+    input_differences,
+    make,
+)
 
 X_NEW = np.random.default_rng(8).normal(size=(7, 2))
 
@@ -44,6 +52,27 @@ def test_it_is_a_refit_with_the_point_added(name, mean, weighted):
         np.testing.assert_allclose(got, wanted, rtol=1e-7, atol=1e-8)
     np.testing.assert_array_equal(made.mean(X_NEW), made.mean_and_var(X_NEW)[0])
     np.testing.assert_array_equal(made.var(X_NEW), made.mean_and_var(X_NEW)[1])
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_solved_rows_know_the_covariance_given_the_inducing_variables(name):
+    p, _, made = fit(name, weighted=True)
+    rows = made.rows
+    assert isinstance(rows, SolvedRows)
+    point = rows.point(X_NEW[:2])
+    rho = rows.rho(p.X, p.kernel(p.X, p.Z), X_NEW[:2], point)
+    B = np.random.default_rng(0).normal(size=(len(p.Y), 2, 3))
+    got = rows.over_lambda(rho, point.delta, B)
+    for t in range(2):
+        Lambda = dense(replace(p, Z=np.vstack([p.Z, X_NEW[t]]))).Lambda
+        np.testing.assert_allclose(got[:, t], np.linalg.solve(Lambda, B[:, t]), rtol=1e-7)
+
+
+def test_solved_rows_refuse_what_is_not_of_one_length():
+    state = fit()[2].rows.to_state()
+    for name, text in (("noise", "40 rows want"), ("alpha", "7 inducing inputs want")):
+        with pytest.raises(ValueError, match=text):
+            SolvedRows(**(state | {name: state[name][1:]}))
 
 
 @settings(max_examples=15, deadline=None)

@@ -9,7 +9,7 @@ import pytest
 
 from mercer import load
 from mercer.inference import exact
-from mercer.inference.sparse_predictive import predictive
+from mercer.inference._sparse_predictive import predictive
 from mercer.kernels import RBF, Callable
 from mercer.means import Zero
 from mercer.posterior import BlockPredictive, TrainingBlocks

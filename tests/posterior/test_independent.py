@@ -9,8 +9,8 @@ import pytest
 
 from mercer import load
 from mercer.inference import exact
-from mercer.inference.approximations import approximation
-from mercer.inference.sparse_predictive import predictive
+from mercer.inference._approximations import approximation
+from mercer.inference._sparse_predictive import predictive
 from mercer.kernels import RBF
 from mercer.posterior import IndependentPredictive, Posterior
 

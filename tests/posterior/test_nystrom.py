@@ -11,7 +11,7 @@ import pytest
 from mercer import load
 from mercer.errors import MercerWarning
 from mercer.inference import exact
-from mercer.inference.sparse_predictive import nystrom
+from mercer.inference._sparse_predictive import nystrom
 from mercer.kernels import RBF
 from mercer.posterior import NystromPredictive
 

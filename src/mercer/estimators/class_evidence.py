@@ -54,10 +54,14 @@ class ClassEvidence(FittedProcess):
         # The rows of the fit, not the basis of a posterior, which may have been replaced since.
         data = LatentData(self.X_train_, self.y_train_, self.sample_weight_)
         model = self.kernel_, self.likelihood_, self.mean_
-        objectives = objectives_for(self._kind, *model, data, self)
+        objectives = self._as_fitted(objectives_for(self._kind, *model, data, self))
         for objective, jitter, start in zip(objectives, self._jitters, self._starts, strict=True):
             objective.hold_jitter(jitter)
             objective.start = start
+        return objectives
+
+    def _as_fitted(self, objectives: list[LatentObjective]) -> list[LatentObjective]:
+        """Return the objectives of all rows in the form in which they were fitted."""
         return objectives
 
     def log_marginal_likelihood(

@@ -23,13 +23,20 @@ from mercer.estimators.memory import require_memory
 from mercer.estimators.precomputed import over_row_numbers
 from mercer.estimators.resolve import as_kernel
 from mercer.estimators.rows import checked_inputs, is_precomputed, kept_weights, matrices_of
-from mercer.estimators.starting import begins_warm, begun_kernel, warmed
+from mercer.estimators.starting import begin_at_best, begins_warm, begun_kernel, warmed
 from mercer.evidence import LatentData, LatentObjective
 from mercer.evidence.defaults import default_class_kernel, default_starts
-from mercer.kernels import Kernel
+from mercer.kernels import Kernel, Scaled
 from mercer.likelihoods import Likelihood, Softmax
 
-__all__ = ["ClassRows", "PreparedClasses", "objectives_for", "prepare_classes"]
+__all__ = [
+    "BegunClasses",
+    "ClassRows",
+    "PreparedClasses",
+    "begin_classes",
+    "objectives_for",
+    "prepare_classes",
+]
 
 Floats = NDArray[np.float64]
 
@@ -62,13 +69,47 @@ class PreparedClasses(NamedTuple):
     objectives: list[LatentObjective]
 
 
+class BegunClasses(NamedTuple):
+    """A model of classes at its start, on the rows of a fit.
+
+    model, targets, objectives : as in `PreparedClasses`
+    default : the default kernel, None if the user gave another
+    widths : (d,) standard deviations of the columns
+    variance : of latent values that a label is about as informative as
+    searched : whether there is going to be a search
+    warm : whether it starts from the last fit
+    """
+
+    model: ClassModel
+    targets: Targets
+    objectives: list[LatentObjective]
+    default: Scaled | None
+    widths: Floats
+    variance: float
+    searched: bool
+    warm: bool
+
+
 def prepare_classes(
     estimator: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
 ) -> PreparedClasses:
     """Return the objectives of a `GPClassifier`, at their starts.
 
-    A start is the user's, or that of the last fit. Of the default kernel it is the best of a few if
-    there is going to be a search.
+    Of the default kernel a start is the best of a few if there is going to be a search.
+    """
+    begun = begin_classes(estimator, X, y, sample_weight)
+    if begun.default is not None and begun.searched and not begun.warm:
+        for objective in begun.objectives:
+            begin_at_best(objective, default_starts(begun.default))
+    return PreparedClasses(begun.model, begun.targets, begun.objectives)
+
+
+def begin_classes(
+    estimator: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, dense: bool = True
+) -> BegunClasses:
+    """Return the model that a classifier starts from: the user's, or that of the last fit.
+
+    If `dense`, matrices of n x n are going to be written out, for which there must be memory.
     """
     precomputed = is_precomputed(estimator)
     kernel, noise = (None, None) if precomputed else as_kernel(estimator.kernel, X)
@@ -80,7 +121,8 @@ def prepare_classes(
     mean = means.from_spec(estimator.mean)
     rows = _validated(estimator, X, y, sample_weight, kernel, precomputed)
     model = class_model(estimator, len(rows.targets.classes))
-    _require_memory(estimator, model, rows, precomputed)
+    if dense:
+        _require_memory(estimator, model, rows, precomputed)
     if precomputed:
         kernel, numbers = over_row_numbers(rows.X, rows.kept, mean)
         rows = rows._replace(X=numbers)
@@ -104,11 +146,7 @@ def prepare_classes(
         # Bounds that come from the data serve the search alone: the fitted kernel keeps the user's.
         bounds = objective.kernel.with_bounds_from(widths, variance).bounds
         objective.bounds[: len(bounds)] = bounds
-        if default is not None and searched and not warm:
-            judge = objective.judge()
-            judge.begin_at_best(default_starts(default))
-            objective.kernel = judge.kernel
-    return PreparedClasses(model, rows.targets, objectives)
+    return BegunClasses(model, rows.targets, objectives, default, widths, variance, searched, warm)
 
 
 def _begins_warm(estimator: Any, kernel: Kernel, model: ClassModel, targets: Targets) -> bool:

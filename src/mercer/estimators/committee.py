@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mercer import means
 from mercer.compute import thread_count
+from mercer.estimators.inducing import member_numbers
 from mercer.estimators.memory import require_memory
 from mercer.estimators.nested import column_names
 from mercer.estimators.options import (
@@ -37,7 +38,6 @@ from mercer.likelihoods import Gaussian, Likelihood
 from mercer.posterior import Basis, CommitteePredictive, Posterior, Predictive, joint_committee
 from mercer.posterior.committee import RULES
 from mercer.registry import storable
-from mercer.selection import kmeans
 
 __all__ = ["BayesianCommitteeRegressor"]
 
@@ -72,10 +72,11 @@ random_state, verbose
         the Bayesian committee machine, counts all fully: means are often better, and both can be
         far too sure. A member that is alone is taken as it is.
     blocks : {"random", "kmeans"}, default "random"
-        How the rows are cut. "random" gives every member a sparse view of the whole, in parts of
-        equal size. "kmeans" gives each a region, of at most 2b rows, where it sees short length
-        scales; there may be some more or fewer members then. It suits "rbcm" and "bcm"; with
-        "gpoe" members that know nothing of a point weaken those that do.
+        How the rows are cut, by their values and whatever their order; rows that repeat stay
+        together. "random" gives every member a sparse view of the whole, in parts of equal size.
+        "kmeans" gives each a region, of at most 2b rows, where it sees short length scales; there
+        may be some more or fewer members then. It suits "rbcm" and "bcm"; with "gpoe" members that
+        know nothing of a point weaken those that do.
     max_iter : int, default 100
         Iterations of the optimiser for each start.
 
@@ -126,7 +127,7 @@ random_state, verbose
     Examples
     --------
     >>> import numpy as np
-    >>> from mercer.estimators.committee import BayesianCommitteeRegressor
+    >>> from mercer import BayesianCommitteeRegressor
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(0, 6, (400, 1))
     >>> y = np.sin(X[:, 0]) + 0.1 * rng.standard_normal(400)
@@ -239,14 +240,9 @@ random_state, verbose
 
     def _assignment(self, begun: Begun) -> NDArray[np.intp]:
         """Return the member that each row belongs to, from 0 on, none without rows."""
-        n, rng = len(begun.data.Y), as_generator(self.random_state)
-        count = -(-n // _ROWS) if self.n_members is None else min(int(self.n_members), n)
-        if count == 1:
-            return np.zeros(n, dtype=np.intp)
-        if self.blocks == "kmeans" and begun.kernel.is_numeric:
-            largest = 2 * -(-n // count)
-            return kmeans(begun.data.X, count, begun.widths, largest=largest, rng=rng).assignment
-        return rng.permutation(np.arange(n) % count)
+        count = None if self.n_members is None else int(self.n_members)
+        regions, rng = self.blocks == "kmeans", as_generator(self.random_state)
+        return member_numbers(begun, count, _ROWS, regions, rng)
 
     def _finish(self, prepared: Prepared, optimum: Optimum) -> None:
         objective = cast(CommitteeObjective, prepared.objective)

@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, Self
 
 from numpy.typing import ArrayLike
 
-from mercer.estimators.class_evidence import ClassEvidence
+from mercer.estimators.class_fit import ClassFit
 from mercer.estimators.class_options import check_class_options
-from mercer.estimators.class_search import naming_the_classes, search_classes
-from mercer.estimators.classification import PreparedClasses, prepare_classes
+from mercer.estimators.class_search import search_classes
+from mercer.estimators.classification import prepare_classes
 from mercer.estimators.classifier import BayesianClassifier
 from mercer.estimators.nested import column_names
-from mercer.estimators.preparation import all_or_nothing, naming_the_model
-from mercer.estimators.rows import is_precomputed, kept_inputs
-from mercer.estimators.search import history_of, warn_of_fit
+from mercer.estimators.preparation import all_or_nothing
 from mercer.estimators.state import StorableEstimator
-from mercer.evidence import LatentObjective, Optimum, warn_of_search
-from mercer.evidence.guarded import Fitted
 from mercer.evidence.optimum import Report
 from mercer.registry import storable
 
 __all__ = ["GPClassifier"]
 
-# The worst that can be said of several searches comes first.
-_STATUS = ("interrupted", "stopped", "converged", "fixed")
-
 
 @storable
-class GPClassifier(StorableEstimator, ClassEvidence, BayesianClassifier):
+class GPClassifier(StorableEstimator, ClassFit, BayesianClassifier):
     """Gaussian process classification into two classes or more.
 
     Latent functions with Gaussian process priors, which a link turns into the probabilities of the
@@ -130,6 +122,7 @@ class GPClassifier(StorableEstimator, ClassEvidence, BayesianClassifier):
 
     See Also
     --------
+    SparseGPClassifier : for more rows.
     GPRegressor : for targets that are numbers.
     mercer.kernels : what to compose kernels of.
 
@@ -157,8 +150,6 @@ class GPClassifier(StorableEstimator, ClassEvidence, BayesianClassifier):
     >>> bool(model.predict_proba([[0.1, 0.2]])[0, 0] > 0.9)
     True
     """
-
-    history_: Any
 
     def __init__(
         self,
@@ -215,51 +206,3 @@ class GPClassifier(StorableEstimator, ClassEvidence, BayesianClassifier):
             optima = search_classes(self, prepared.objectives)
             self._finish(prepared, optima, column_names(X))
         return self
-
-    def _finish(
-        self, prepared: PreparedClasses, optima: list[Optimum], columns: list[str] | None
-    ) -> None:
-        kind, classes = prepared.model.kind, prepared.targets.classes
-        calls = [
-            partial(_fitted, objective, optimum, columns)
-            for objective, optimum in zip(prepared.objectives, optima, strict=True)
-        ]
-        if kind == "one_vs_rest":
-            fits = naming_the_classes(classes.tolist(), calls)
-        else:
-            fits = [call() for call in calls]
-        histories = [history_of(optimum) for optimum in optima]
-        self._kind, self._pairwise = kind, is_precomputed(self)
-        self.classes_ = classes
-        if kind == "one_vs_rest":
-            self.kernel_ = [fit.kernel for fit in fits]
-            self.likelihood_ = [fit.likelihood for fit in fits]
-            self.mean_ = [fit.mean for fit in fits]
-            self.posteriors_, self.history_ = [fit.posterior for fit in fits], histories
-            self.__dict__.pop("posterior_", None)
-        else:
-            self.kernel_, self.likelihood_, self.mean_, self.posterior_, *_ = fits[0]
-            self.history_ = histories[0]
-            self.__dict__.pop("posteriors_", None)
-        self.X_train_ = kept_inputs(prepared.objectives[0].data.X, fits[0].posterior)
-        self.y_train_ = prepared.targets.Y
-        self.sample_weight_ = prepared.objectives[0].data.weights
-        self._jitters = [float(fit.jitter) for fit in fits]
-        self._starts = [objective.start for objective in prepared.objectives]
-        self.jitter_ = max(self._jitters)
-        self.log_marginal_likelihood_value_ = float(sum(fit.log_evidence for fit in fits))
-        statuses = {optimum.status for optimum in optima}
-        self.status_ = next(status for status in _STATUS if status in statuses)
-        self.n_iter_ = max(1, *(optimum.n_iterations for optimum in optima))
-
-
-def _fitted(objective: LatentObjective, optimum: Optimum, columns: list[str] | None) -> Fitted:
-    """Return the model at the end of its search, and warn of both."""
-    searched = optimum.status != "fixed"
-    with naming_the_model(objective):
-        if searched:
-            warn_of_search(objective, optimum, columns)
-        objective.hold_jitter(optimum.jitter)
-        fit = objective.fitted(optimum.theta)
-    warn_of_fit(objective, fit, searched)
-    return fit

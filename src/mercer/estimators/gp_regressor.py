@@ -136,6 +136,7 @@ class GPRegressor(StorableEstimator, FittedEvidence, BayesianRegressor):
 
     See Also
     --------
+    SparseGPRegressor : for more rows.
     mercer.kernels : what to compose kernels of.
     mercer.likelihoods : the kinds of noise.
 
@@ -284,10 +285,7 @@ class GPRegressor(StorableEstimator, FittedEvidence, BayesianRegressor):
         return prior(kernel, means.from_spec(self.mean), 1), likelihood, X
 
     def __sklearn_tags__(self) -> Any:
-        """Return scikit-learn's tags: predicts unfitted, and takes several outputs or not."""
+        """Return scikit-learn's tags: predicts unfitted."""
         tags = super().__sklearn_tags__()
         tags.requires_fit = False
-        tags.target_tags.multi_output = self.inference in ("auto", "exact") and (
-            self.likelihood is None or isinstance(self.likelihood, Gaussian)
-        )
         return tags

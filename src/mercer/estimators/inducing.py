@@ -1,4 +1,4 @@
-"""Which inducing inputs, rows and blocks of rows a sparse fit begins with.
+"""Which inducing inputs, rows and blocks of rows a sparse fit or a committee begins with.
 
 Nothing here depends on the order of the rows, or on whether one that counts twice is written
 twice: choices are made among the different rows, in an order of their own.
@@ -23,7 +23,15 @@ from mercer.selection import (
     sparse_greedy_matrix,
 )
 
-__all__ = ["Different", "block_numbers", "chosen_rows", "different_rows", "inducing_inputs"]
+__all__ = [
+    "Different",
+    "block_numbers",
+    "chosen_rows",
+    "different_rows",
+    "inducing_inputs",
+    "member_numbers",
+    "unless_ones",
+]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -66,27 +74,26 @@ def different_rows(begun: Begun, targets: bool = False) -> Different:
     numbers = np.cumsum(new) - 1
     kinds = np.empty(n, dtype=np.intp)
     kinds[order] = numbers
-    return Different(order[new], np.bincount(numbers, weights[order]), kinds)
+    return Different(order[new], np.bincount(numbers, weights[order]).astype(float), kinds)
 
 
 def inducing_inputs(
-    estimator: Any, begun: Begun, query: Any, rng: np.random.Generator
+    estimator: Any, begun: Begun, query: Any, rng: np.random.Generator, last: Any = None
 ) -> tuple[Any, bool]:
     """Return the inducing inputs at their start, and whether there may be better places for them.
 
-    There are none where every row is one of them, and points to be predicted are to stay.
+    There are none where every row is one of them, and points to be predicted are to stay. `last`
+    are those of the last fit, if it is to go on from there and they are as many as are wanted.
     """
     kernel, data, spec = begun.kernel, begun.data, estimator.inducing
     if query is not None or not isinstance(spec, str):
-        name = "inducing" if query is None else "query"
-        points = kernel.inputs(spec if query is None else query, name)
-        if kernel.is_numeric and points.shape[1] != data.X.shape[1]:
-            raise ValueError(
-                f"{name} must have the {data.X.shape[1]} columns of X, got {points.shape[1]}"
-            )
-        return points, query is None
-    if begun.warm and _has_as_many(estimator, data.X):
-        return estimator.inducing_, True
+        name, given = ("inducing", spec) if query is None else ("query", query)
+        shape = np.shape(given)
+        if kernel.is_numeric and len(shape) == 2 and shape[1] != data.X.shape[1]:
+            raise ValueError(f"{name} must have the {data.X.shape[1]} columns of X, got {shape[1]}")
+        return kernel.inputs(given, name), query is None
+    if last is not None and _as_many(estimator, last, data.X):
+        return last, True
     rows = different_rows(begun, targets=spec in _BY_TARGETS)
     X, m = data.X[rows.first], _number_of(estimator, rows)
     if spec == "kmeans" and kernel.is_numeric and m < len(X):
@@ -95,10 +102,9 @@ def inducing_inputs(
     return X[_chosen(spec, begun, rows, m, rng)], m < len(X)
 
 
-def _has_as_many(estimator: Any, X: Any) -> bool:
-    """Whether the last fit had as many inducing inputs as are wanted, of as many columns."""
-    last = getattr(estimator, "inducing_", np.empty(0))
-    return len(last) == estimator.n_inducing and last.shape[1:] == np.shape(X)[1:]
+def _as_many(estimator: Any, last: Any, X: Any) -> bool:
+    """Whether there were as many inducing inputs as are wanted, of as many columns."""
+    return bool(len(last) == estimator.n_inducing and last.shape[1:] == np.shape(X)[1:])
 
 
 def _number_of(estimator: Any, rows: Different) -> int:
@@ -158,7 +164,7 @@ def _nearest_to_centres(X: Floats, m: int, weights: Floats, rng: np.random.Gener
     away = np.sum(((X - found.centres[found.assignment]) / widths) ** 2, axis=1)
     order = np.lexsort([away, found.assignment])
     numbers = found.assignment[order]
-    return order[np.append(True, numbers[1:] != numbers[:-1])]
+    return np.asarray(order[np.append(True, numbers[1:] != numbers[:-1])])
 
 
 def block_numbers(estimator: Any, begun: Begun, rng: np.random.Generator) -> Indices:
@@ -175,6 +181,30 @@ def block_numbers(estimator: Any, begun: Begun, rng: np.random.Generator) -> Ind
     return _cut(found.assignment[rows.kinds], _REPEATED * size)
 
 
+def member_numbers(
+    begun: Begun, n_members: int | None, rows_each: int, regions: bool, rng: np.random.Generator
+) -> Indices:
+    """Return the member of a committee that each row belongs to, from 0 on, none without rows.
+
+    `n_members` None is one for each `rows_each`; `regions` says whether each has one of its own.
+    """
+    n, regions = len(begun.data.Y), regions and begun.kernel.is_numeric
+    rows = different_rows(begun, targets=not regions)
+    kinds = len(rows.first)
+    count = -(-kinds // rows_each) if n_members is None else min(n_members, kinds)
+    size = rows_each if n_members is None else -(-n // count)
+    if count == 1:
+        members = np.zeros(kinds, dtype=np.intp)
+    elif regions:
+        X = begun.data.X[rows.first]
+        widths, largest = spread(X, rows.weights), _DIFFERENT * -(-kinds // count)
+        found = kmeans(X, count, widths, weights=rows.weights, largest=largest, rng=rng)
+        members = found.assignment
+    else:
+        members = rng.permutation(np.arange(kinds) % count)
+    return _cut(members[rows.kinds], _REPEATED * size)
+
+
 def _cut(blocks: Indices, most: int) -> Indices:
     """Cut blocks of more rows than these, which inputs that repeat often make."""
     counts = np.bincount(blocks)
@@ -184,4 +214,4 @@ def _cut(blocks: Indices, most: int) -> Indices:
     within = np.empty_like(blocks)
     within[order] = np.arange(len(blocks)) - (np.cumsum(counts) - counts)[blocks[order]]
     parts = blocks * (len(blocks) // most + 1) + within // most
-    return np.unique(parts, return_inverse=True)[1].astype(np.intp)
+    return np.asarray(np.unique(parts, return_inverse=True)[1], dtype=np.intp)

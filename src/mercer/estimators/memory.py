@@ -42,12 +42,12 @@ def _container_memory() -> int | None:
 
 
 _REGRESSORS = (
-    "SparseGPRegressor is made for this size; so are SparseGreedyGPRegressor, "
-    "BayesianCommitteeRegressor and OnlineGPRegressor, in versions of Mercer that have them"
+    "SparseGPRegressor and BayesianCommitteeRegressor are made for this size; so are "
+    "SparseGreedyGPRegressor and OnlineGPRegressor, in versions of Mercer that have them"
 )
 _CLASSIFIERS = (
-    "SparseGPClassifier and OnlineGPClassifier are made for this size, in versions of Mercer that "
-    "have them; with this one, fit a sample of the rows"
+    "SparseGPClassifier is made for this size; so is OnlineGPClassifier, in versions of Mercer "
+    "that have it"
 )
 
 
@@ -58,12 +58,24 @@ def require_memory(
 
     `what` needs them, in words; `classes` says whether it is a classifier.
     """
-    needed = int(1.1 * matrices * 8 * n**2)
+    _require(matrices * n**2, f"{what} to {n:,} rows", _CLASSIFIERS if classes else _REGRESSORS)
+
+
+def require_sections(n: int, m: int, count: int = 1) -> None:
+    """Raise TooLargeError at once if so many fits with m inducing inputs cannot fit into memory.
+
+    Each has an n x m matrix, and a copy of it for a while.
+    """
+    what = f"a fit with {m:,} inducing inputs to {n:,} rows"
+    _require(2.0 * count * n * m, what, "Take fewer inducing inputs, or a sample of the rows")
+
+
+def _require(numbers: float, what: str, remedy: str) -> None:
+    needed = int(1.1 * 8 * numbers)
     available = available_memory()
     if available is None or needed <= available:
         return
     raise TooLargeError(
-        f"{what} to {n:,} rows with these options needs {needed / 2**30:,.1f} GiB for its "
-        f"matrices, and {available / 2**30:,.1f} GiB are available. "
-        f"{_CLASSIFIERS if classes else _REGRESSORS}"
+        f"{what} with these options needs {needed / 2**30:,.1f} GiB for its "
+        f"matrices, and {available / 2**30:,.1f} GiB are available. {remedy}"
     )

@@ -16,7 +16,7 @@ from mercer.estimators.prepare_latent import prepare_latent
 from mercer.estimators.resolve import as_kernel, as_likelihood, chosen_engine
 from mercer.estimators.rows import is_precomputed, validated_rows
 from mercer.estimators.starting import Prepared
-from mercer.evidence import LatentObjective, Objective
+from mercer.evidence.guarded import Guarded
 from mercer.likelihoods import Gaussian
 
 __all__ = ["all_or_nothing", "naming_the_model", "prepare"]
@@ -52,7 +52,7 @@ def all_or_nothing(estimator: Any) -> Iterator[None]:
 
 
 @contextmanager
-def naming_the_model(objective: Objective | LatentObjective) -> Iterator[None]:
+def naming_the_model(objective: Guarded) -> Iterator[None]:
     """Say which model it was, and what may be wrong with it, if its matrix cannot be factorised."""
     try:
         yield

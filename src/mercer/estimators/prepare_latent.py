@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +11,7 @@ from mercer.estimators.prepare_exact import require_squares
 from mercer.estimators.rows import Rows
 from mercer.estimators.starting import (
     Prepared,
+    begin_at_best,
     begins_warm,
     begun_kernel,
     of_these_rows,
@@ -20,14 +20,35 @@ from mercer.estimators.starting import (
 from mercer.evidence import Data, LatentData, LatentObjective, undetermined
 from mercer.evidence.defaults import default_starts
 from mercer.evidence.mean_start import begun_mean
-from mercer.kernels import Kernel
+from mercer.kernels import Kernel, Scaled
 from mercer.likelihoods import Gaussian, Likelihood, Poisson
 from mercer.likelihoods.spread import spread_of
 from mercer.means import Mean
 
-__all__ = ["prepare_latent"]
+__all__ = ["BegunLatent", "begin_latent", "prepare_latent"]
 
 Floats = NDArray[np.float64]
+
+
+class BegunLatent(NamedTuple):
+    """A model of a latent function at its start, on the rows of a fit.
+
+    objective : what it maximises
+    default : the default kernel, None if the user gave another
+    widths : (d,) standard deviations of the columns
+    variance : that of plausible latent values
+    undetermined : why the targets say nothing about it, None if they do
+    searched : whether there is going to be a search
+    warm : whether it starts from the last fit
+    """
+
+    objective: LatentObjective
+    default: Scaled | None
+    widths: Floats
+    variance: float
+    undetermined: str | None
+    searched: bool
+    warm: bool
 
 
 def prepare_latent(
@@ -39,6 +60,24 @@ def prepare_latent(
     inference: str,
 ) -> Prepared:
     """Return the objective of a fit by an approximate engine, at its start.
+
+    Of the default kernel that is the best of a few if there is going to be a search.
+    """
+    begun = begin_latent(estimator, kernel, likelihood, mean, rows, inference)
+    if begun.default is not None and begun.searched and not begun.warm:
+        begin_at_best(begun.objective, default_starts(begun.default))
+    return Prepared(begun.objective, begun.undetermined, rows.multioutput)
+
+
+def begin_latent(
+    estimator: Any,
+    kernel: Kernel | None,
+    likelihood: Likelihood | None,
+    mean: Mean,
+    rows: Rows,
+    inference: str,
+) -> BegunLatent:
+    """Return the model that a regressor under any noise starts from.
 
     The start is as that of an exact fit; what the user left open of the likelihood comes from the
     data.
@@ -80,9 +119,7 @@ def prepare_latent(
     objective = LatentObjective(
         kernel, likelihood, mean, LatentData(rows.X, y, rows.weights), inference, bounds
     )
-    if begun.default is not None and searched and not warm:
-        _begin_at_best(objective, default_starts(begun.default))
-    return Prepared(objective, reason, rows.multioutput)
+    return BegunLatent(objective, begun.default, begun.widths, width**2, reason, searched, warm)
 
 
 def _one_output(rows: Rows, likelihood: Likelihood) -> Floats:
@@ -118,10 +155,3 @@ def _with_bounds_of(given: Likelihood, started: Likelihood) -> Likelihood:
         for name, parameter in started.parameters.items()
     }
     return started.with_parameters(**users) if users else started
-
-
-def _begin_at_best(objective: LatentObjective, kernels: Sequence[Kernel]) -> None:
-    """Move the start to that of several kernels with the highest evidence."""
-    judge = objective.judge()
-    judge.begin_at_best(kernels)
-    objective.kernel = judge.kernel

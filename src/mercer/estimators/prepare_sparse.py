@@ -18,10 +18,12 @@ from mercer.estimators.memory import require_memory
 from mercer.estimators.options import as_generator
 from mercer.estimators.prepare_exact import Begun, begin, exact_objective, prepared_exact
 from mercer.estimators.rows import Rows
+from mercer.estimators.starting import Prepared
 from mercer.evidence import Data, Objective, maximise
+from mercer.evidence.guarded import Guarded
 from mercer.evidence.sparse import InducingInputs, SparseObjective
 from mercer.evidence.starts import Again
-from mercer.inference.approximations import Approximation, approximation
+from mercer.inference._approximations import Approximation, approximation
 from mercer.kernels import Kernel
 from mercer.likelihoods import Gaussian
 from mercer.means import Mean
@@ -38,27 +40,32 @@ class PreparedSparse(NamedTuple):
     """What a sparse fit begins with.
 
     objective : what it maximises, at its start; exact, of a subset of the rows, for "sod"
-    whole : the sparse one of all rows; the same one, but for "sod"
+    whole : the sparse one of all rows; the same one, but for "sod"; None without Gaussian noise
     undetermined : why the targets say nothing about it, None if they do
     multioutput : whether the targets came in columns
     labels : (n,) what the blocks of the rows are called, or None
     again : where to search once more, given where the search has ended
     """
 
-    objective: Objective | SparseObjective
-    whole: SparseObjective
+    objective: Guarded
+    whole: SparseObjective | None
     undetermined: str | None
     multioutput: bool
     labels: NDArray[Any] | None
     again: Again | None = None
 
+    @property
+    def searched(self) -> Prepared:
+        """What a search takes of it."""
+        return Prepared(self.objective, self.undetermined, self.multioutput, self.again)
 
-# The approximation whose training rows those without conditionals of their own have.
-_TRAINED_AS = {"nystrom": "dtc", "sod": "vfe"}
+
+# The approximation taken by itself, and those whose training rows others have.
+_TRAINED_AS = {"auto": "vfe", "nystrom": "dtc", "sod": "vfe"}
 
 
 def kind_of(estimator: Any) -> Approximation:
-    """Return the approximation that an estimator asks for.
+    """Return the approximation that an estimator asks for, under Gaussian noise.
 
     "nystrom" trains as "dtc"; the bounds on the evidence are all that "sod" has of "vfe".
     """
@@ -95,7 +102,8 @@ def prepare_sparse(
         groups = np.unique(labels, return_inverse=True)[1].astype(np.intp)
         weights = None if begun.data.weights is None else begun.data.weights[order]
         begun = _of_rows(begun, order, weights)
-    points, movable = inducing_inputs(estimator, begun, query, rng)
+    last = estimator.inducing_ if begun.warm else None
+    points, movable = inducing_inputs(estimator, begun, query, rng, last)
     learned = estimator.learn_inducing and begun.searched and begun.kernel.is_numeric and movable
     inducing = InducingInputs(points, begun.widths if learned else None)
     objective = _objective(begun, inducing, kind, groups)

@@ -19,6 +19,7 @@ from mercer.evidence import (
     hessian,
     standard_errors,
 )
+from mercer.likelihoods import Gaussian
 
 __all__ = ["FittedEvidence", "LeaveOneOut"]
 
@@ -43,6 +44,8 @@ class LeaveOneOut(NamedTuple):
 class FittedEvidence(FittedProcess):
     """Adds the evidence, leave-one-out and standard errors to a regressor."""
 
+    inference: str = "auto"
+    likelihood: Any
     inference_: str
     X_train_: Any
     y_train_: Floats
@@ -141,6 +144,14 @@ class FittedEvidence(FittedProcess):
         """
         objective = self._objective()
         return hessian(objective.evaluate, objective.theta, directions=objective.directions)
+
+    def __sklearn_tags__(self) -> Any:
+        """Return scikit-learn's tags: takes several outputs under Gaussian noise."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = self.inference in ("auto", "exact") and (
+            self.likelihood is None or isinstance(self.likelihood, Gaussian)
+        )
+        return tags
 
 
 def _with_evidence(likelihood: Any) -> list[str]:

@@ -7,25 +7,41 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.errors import ConvergenceWarning, JitterWarning, UndeterminedWarning, warn
+from mercer.errors import (
+    ConvergenceWarning,
+    JitterWarning,
+    MercerWarning,
+    UndeterminedWarning,
+    warn,
+)
 from mercer.estimators.options import as_generator
 from mercer.estimators.starting import Prepared
 from mercer.evidence import (
     LatentObjective,
-    Objective,
     Optimum,
     ascend,
     engines_that_take,
     maximise,
     warn_of_search,
 )
-from mercer.evidence.guarded import Fitted
+from mercer.evidence.guarded import Fitted, Guarded
 from mercer.evidence.optimum import Lines, Report
 from mercer.evidence.starts import Again
 
-__all__ = ["history_of", "maximise_for", "report_of", "search", "warn_of_fit", "warn_of_jitter"]
+__all__ = [
+    "history_of",
+    "maximise_for",
+    "report_of",
+    "search",
+    "warn_of_fit",
+    "warn_of_jitter",
+    "warn_of_unexplained",
+]
 
 Floats = NDArray[np.float64]
+
+# Jitter of inducing variables that matters, in units of the noise variance.
+_BLURRED = 1e-3
 
 
 def search(estimator: Any, prepared: Prepared, columns: list[str] | None) -> Optimum:
@@ -50,7 +66,7 @@ def search(estimator: Any, prepared: Prepared, columns: list[str] | None) -> Opt
         optimum = ascend(mode, max_iter=estimator.max_iter, report=report)
     else:
         rng = as_generator(estimator.random_state)
-        again = _counted(getattr(prepared, "again", None), report)
+        again = _counted(prepared.again, report)
         optimum = maximise_for(estimator, objective, rng, report, estimator.n_jobs, again)
     objective.release()
     warn_of_search(objective, optimum, columns)
@@ -59,7 +75,7 @@ def search(estimator: Any, prepared: Prepared, columns: list[str] | None) -> Opt
     return optimum
 
 
-def _warn_of_shrinking(objective: Objective | LatentObjective, optimum: Optimum) -> None:
+def _warn_of_shrinking(objective: Guarded, optimum: Optimum) -> None:
     """Warn of a kernel that the joint density of function and hyperparameters has led to a bound.
 
     It grows without limit as the process shrinks to its mean, or becomes infinitely smooth.
@@ -77,7 +93,7 @@ def _warn_of_shrinking(objective: Objective | LatentObjective, optimum: Optimum)
 
 def maximise_for(
     estimator: Any,
-    objective: Objective | LatentObjective,
+    objective: Guarded,
     rng: np.random.Generator,
     report: Report | None,
     n_jobs: int | None,
@@ -123,9 +139,12 @@ def history_of(optimum: Optimum) -> dict[str, Floats]:
     return {"theta": thetas, "value": np.array(optimum.values)}
 
 
-def warn_of_fit(objective: Objective | LatentObjective, fit: Fitted, searched: bool) -> None:
+def warn_of_fit(objective: Guarded, fit: Fitted, searched: bool) -> None:
     """Warn of jitter, of an engine that has not settled, and of outputs that do not go together."""
-    warn_of_jitter(fit.jitter)
+    if hasattr(objective, "inducing"):
+        _warn_of_blurred(fit)
+    else:
+        warn_of_jitter(fit.jitter)
     if getattr(fit.solution, "status", "converged") == "stopped":
         warn(
             f"inference={objective.inference!r} stopped before it had settled on the latent "
@@ -137,6 +156,22 @@ def warn_of_fit(objective: Objective | LatentObjective, fit: Fitted, searched: b
         objective.warn_of_outputs(fit)
 
 
+def _warn_of_blurred(fit: Fitted) -> None:
+    """Warn of jitter on inducing variables that is not small beside the noise.
+
+    It leaves as much of the function unexplained at each row, which is nothing to a model that
+    leaves more by itself.
+    """
+    noise = getattr(fit.likelihood, "new_variance", 1.0)
+    if fit.jitter > _BLURRED * noise:
+        warn(
+            f"{fit.jitter:.3g} was added to the diagonal of the inducing variables' covariance to "
+            f"factorise it (kept as `jitter_`), beside noise of variance {noise:.3g}; inducing "
+            "inputs may coincide, or be too many for a length scale far longer than the data",
+            JitterWarning,
+        )
+
+
 def warn_of_jitter(jitter: float) -> None:
     """Warn of what had to be added to the covariance, if anything."""
     if jitter > 0:
@@ -145,3 +180,22 @@ def warn_of_jitter(jitter: float) -> None:
             "`jitter_`); rows may repeat, or a length scale may be far longer than the data",
             JitterWarning,
         )
+
+
+def warn_of_unexplained(
+    estimator: Any, left: float, signal: float, noise: float, m: int, rows: int, more: str = ""
+) -> None:
+    """Warn where m inducing variables leave most of a function's variance at the rows unexplained.
+
+    `left` is that, of `signal`; what is less than the noise does not count. `more` is to be said of
+    it too.
+    """
+    if left <= max(0.5 * signal, noise) or m >= rows:
+        return
+    named = isinstance(estimator.inducing, str) and estimator.inducing != "query"
+    advice = "Raise n_inducing, to" if named else "More of them would help,"
+    warn(
+        f"{m} inducing inputs leave {left / signal:.0%} of the function's variance unexplained"
+        f"{more}. {advice} {min(rows, 4 * m)} say",
+        MercerWarning,
+    )

@@ -15,12 +15,23 @@ from mercer.estimators.options import (
 )
 from mercer.estimators.prepare_sparse import kind_of
 from mercer.estimators.rows import is_precomputed
-from mercer.inference.approximations import APPROXIMATIONS
+from mercer.evidence import best_engine, require_pair
+from mercer.inference._approximations import APPROXIMATIONS
+from mercer.likelihoods import Gaussian, Likelihood
 from mercer.selection import STRATEGIES
 
-__all__ = ["block_labels", "check_sparse_options"]
+__all__ = [
+    "LATENT_APPROXIMATIONS",
+    "block_labels",
+    "check_inducing_options",
+    "check_sparse_options",
+    "latent_engine",
+]
 
-_NAMES = (*APPROXIMATIONS, "nystrom", "sod")
+_NAMES = ("auto", *APPROXIMATIONS, "nystrom", "sod")
+_INFERENCE = ("auto", "laplace", "ep")
+#: Those that are priors of latent values, which go with any likelihood.
+LATENT_APPROXIMATIONS = ("fitc", "dtc", "sor")
 
 
 def check_sparse_options(estimator: Any, groups: Any, query: Any) -> None:
@@ -29,31 +40,19 @@ def check_sparse_options(estimator: Any, groups: Any, query: Any) -> None:
     Or that does not go with the others, or with what `fit` was given.
     """
     require_choice("approximation", estimator.approximation, _NAMES)
+    require_choice("inference", estimator.inference, _INFERENCE)
     require_choice("blocks", estimator.blocks, ("kmeans", "contiguous"))
-    require_count("n_inducing", estimator.n_inducing, 1)
-    for name in ("learn_inducing", "augment", "normalize_y"):
+    for name in ("augment", "normalize_y"):
         require_flag(name, getattr(estimator, name))
-    named = isinstance(estimator.inducing, str)
-    if named:
-        require_choice("inducing", estimator.inducing, (*STRATEGIES, "query"))
     kind = kind_of(estimator)  # which checks power and joint
     check_search_options(estimator)
-    if is_precomputed(estimator):
-        raise ValueError(
-            "kernel='precomputed' has no inputs that could be inducing; use GPRegressor"
-        )
-    queried = named and estimator.inducing == "query"
-    if queried != (query is not None):
-        raise ValueError(
-            "inducing='query' and fit(X, y, query=...) go together: the points to be predicted "
-            "are the inducing inputs then"
-        )
+    queried = check_inducing_options(estimator, query)
     if groups is not None and kind.training != "blocks":
         raise ValueError(
             f"groups are blocks of rows, which approximation={estimator.approximation!r} does not "
             "have; use 'pitc' or 'pic'"
         )
-    if estimator.approximation == "sod" and (queried or not named):
+    if estimator.approximation == "sod" and (queried or not isinstance(estimator.inducing, str)):
         raise ValueError(
             "approximation='sod' is exact inference on some of the rows, and inducing says how "
             f"they are chosen: one of {', '.join(map(repr, STRATEGIES))}; for rows of your own "
@@ -64,6 +63,59 @@ def check_sparse_options(estimator: Any, groups: Any, query: Any) -> None:
         raise ValueError(f"joint={estimator.joint!r} does not go with {estimator.approximation!r}")
     if estimator.augment and (plain or estimator.joint != "exact"):
         raise ValueError("augment=True goes with neither 'nystrom', 'sod' nor joint='independent'")
+
+
+def latent_engine(estimator: Any, likelihood: Likelihood | None) -> str | None:
+    """Return the engine for a latent function that a `SparseGPRegressor` asks for.
+
+    None is for Gaussian noise, whose posterior has a closed form. Raises ValueError for one that
+    does not take the likelihood, and for options that want the closed form.
+    """
+    gaussian = likelihood is None or isinstance(likelihood, Gaussian)
+    inference: str = estimator.inference
+    if gaussian and inference == "auto":
+        return None
+    given = Gaussian(1.0) if likelihood is None else likelihood
+    if inference == "auto":
+        inference = best_engine(given, sparse=True)
+    require_pair(given, inference, sparse=True)
+    if estimator.approximation not in ("auto", *LATENT_APPROXIMATIONS):
+        names = ", ".join(map(repr, LATENT_APPROXIMATIONS))
+        raise ValueError(
+            f"inference={inference!r} of {type(given).__name__} goes with approximations that are "
+            f"priors of independent rows given u, {names}, got {estimator.approximation!r}"
+        )
+    for name in ("augment", "normalize_y"):
+        if getattr(estimator, name):
+            raise ValueError(
+                f"{name}=True goes with Gaussian noise and inference='auto' alone, got "
+                f"inference={inference!r} of {type(given).__name__}"
+            )
+    return inference
+
+
+def check_inducing_options(estimator: Any, query: Any) -> bool:
+    """Raise ValueError for options of inducing inputs that are none, or that want others.
+
+    Returns whether the points to be predicted are the inducing inputs.
+    """
+    require_count("n_inducing", estimator.n_inducing, 1)
+    require_flag("learn_inducing", estimator.learn_inducing)
+    named = isinstance(estimator.inducing, str)
+    if named:
+        require_choice("inducing", estimator.inducing, (*STRATEGIES, "query"))
+    if is_precomputed(estimator):
+        raise ValueError(
+            "kernel='precomputed' has no inputs that could be inducing; use "
+            f"{type(estimator).__name__.removeprefix('Sparse')}"
+        )
+    queried = named and estimator.inducing == "query"
+    if queried != (query is not None):
+        raise ValueError(
+            "inducing='query' and fit(X, y, query=...) go together: the points to be predicted "
+            "are the inducing inputs then"
+        )
+    return queried
 
 
 def block_labels(groups: ArrayLike, kept: NDArray[np.bool_]) -> NDArray[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -10,14 +10,22 @@ from numpy.typing import NDArray
 
 from mercer.estimators.resolve import require_mercer
 from mercer.estimators.rows import Rows
-from mercer.evidence import LatentObjective, Objective
 from mercer.evidence.defaults import default_kernel, spread
+from mercer.evidence.guarded import Guarded
 from mercer.evidence.starts import Again
 from mercer.kernels import Kernel, Scaled
 from mercer.likelihoods import Gaussian
 from mercer.params import Parametrised
 
-__all__ = ["BegunKernel", "Prepared", "begins_warm", "begun_kernel", "of_these_rows", "warmed"]
+__all__ = [
+    "BegunKernel",
+    "Prepared",
+    "begin_at_best",
+    "begins_warm",
+    "begun_kernel",
+    "of_these_rows",
+    "warmed",
+]
 
 Floats = NDArray[np.float64]
 Part = TypeVar("Part", bound=Parametrised)
@@ -32,7 +40,7 @@ class Prepared(NamedTuple):
     again : where to search once more, given where the search has ended
     """
 
-    objective: Objective | LatentObjective
+    objective: Guarded
     undetermined: str | None
     multioutput: bool
     again: Again | None = None
@@ -106,3 +114,10 @@ def warmed(part: Part, last: Parametrised) -> Part:
     """Return a part of the model with the parameters of the last fit, if they are the same ones."""
     same = last.parameter_names == part.parameter_names
     return part.with_theta(last.theta) if same else part
+
+
+def begin_at_best(objective: Guarded, kernels: Sequence[Kernel]) -> None:
+    """Move the start to that of several kernels with the highest evidence."""
+    judge = objective.judge()
+    judge.begin_at_best(kernels)
+    objective.kernel = judge.kernel

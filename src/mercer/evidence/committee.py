@@ -91,6 +91,7 @@ class CommitteeObjective(Guarded):
         The interval of each component; the kernel's and likelihood's own without it.
     """
 
+    data: Data
     inference = "committee"
     criterion = "evidence"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from mercer.errors import BoundWarning, ConvergenceWarning, warn
 from mercer.evidence.defaults import deviation, rounding
 from mercer.evidence.directions import Directions
+from mercer.evidence.guarded import Guarded
 from mercer.evidence.latent import LatentObjective
 from mercer.evidence.noise_alone import evidence_of_noise
 from mercer.evidence.objective import Data, Objective
@@ -105,7 +106,7 @@ def undetermined(data: Data, mean: Mean) -> str | None:
 
 
 def warn_of_search(
-    objective: Objective | LatentObjective, optimum: Optimum, columns: Sequence[str] | None = None
+    objective: Guarded, optimum: Optimum, columns: Sequence[str] | None = None
 ) -> None:
     """Warn of a search that stopped early, of bounds, and of kernels too small or too short.
 
@@ -124,8 +125,8 @@ def warn_of_search(
     warn_at_bounds(objective, optimum.theta, words, _advice_on_terms(objective, kernel))
     if isinstance(objective, Objective):
         warn_if_noise_does_better(objective, optimum)
-    if isinstance(objective, Objective | LatentObjective):
-        warn_if_too_small(objective, optimum)
+    if type(objective) in (Objective, LatentObjective):  # as which all would be tried
+        warn_if_too_small(cast(Objective | LatentObjective, objective), optimum)
     if kernel.is_numeric and not isinstance(kernel, Precomputed):
         warn_if_unrelated(kernel, objective.data.X)
 
@@ -195,9 +196,7 @@ def _advice(name: str, side: str) -> str:
     return _ADVICE.get((parameter, side), _WIDEN)
 
 
-def _advice_on_terms(
-    objective: Objective | LatentObjective, kernel: Kernel
-) -> dict[tuple[str, str], str]:
+def _advice_on_terms(objective: Guarded, kernel: Kernel) -> dict[tuple[str, str], str]:
     """Return the advice on parameters that goes by what the term they belong to is and does."""
     X = objective.data.X
     every = list(parts(kernel, X.shape[1] if np.ndim(X) == 2 else 0))
@@ -220,7 +219,7 @@ def _advice_on_terms(
     return advice
 
 
-def _shares(objective: Objective | LatentObjective, kernel: Kernel) -> dict[str, float]:
+def _shares(objective: Guarded, kernel: Kernel) -> dict[str, float]:
     """Return how much of the targets' variance each variance in the kernel accounts for."""
     data = objective.data
     unit = float(np.mean(deviation(objective.latent, data.weights) ** 2)) or 1.0

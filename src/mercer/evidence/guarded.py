@@ -59,8 +59,8 @@ class LeftOut(NamedTuple):
 class Guarded(ABC):
     """A `Searchable` over the free parameters of a model's parts.
 
-    A subclass gives `evaluate`, `value`, `log_evidence`, `fitted`, `left_out` and `_jitter_for`,
-    and sets `latent`, and `_last_good` where it finds a value.
+    A subclass gives `unpack`, `evaluate`, `value`, `log_evidence`, `fitted`, `left_out` and
+    `_jitter_for`, and sets what is named below, and `_last_good` where it finds a value.
 
     Parameters
     ----------
@@ -74,6 +74,12 @@ class Guarded(ABC):
         The interval of each component; the parts' own without it.
     """
 
+    #: The engine's name, and that of what is maximised.
+    inference: str
+    criterion: str
+    likelihood: Any
+    #: The rows: inputs X and weights, beside the targets.
+    data: Any
     #: What the targets say of the latent function, in the kernel's units, (n, P).
     latent: Floats
 
@@ -88,6 +94,10 @@ class Guarded(ABC):
         self.jitter: float | None = None
         self._last_good: tuple[Floats, float] | None = None
         self._failed: Floats | None = None
+
+    @abstractmethod
+    def unpack(self, theta: ArrayLike) -> tuple[Any, ...]:
+        """Return the kernel, the likelihood and what else there is, with these parameters."""
 
     @abstractmethod
     def evaluate(self, theta: Floats) -> tuple[float, Floats]:
@@ -142,6 +152,11 @@ class Guarded(ABC):
     def directions(self) -> Directions:
         """The steps that suit the search: the components of theta."""
         return Directions(self.theta.size)
+
+    @property
+    def least_gain(self) -> float:
+        """What ten iterations must gain for a search to go on; 0 leaves that to the optimiser."""
+        return 0.0
 
     def _with(self, theta: ArrayLike) -> list[Any]:
         """Return the parts with these parameters."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
-from scipy.optimize import minimize
+from scipy.optimize import OptimizeResult, minimize
 
 from mercer.compute import run_together
 from mercer.errors import ConvergenceWarning, NotPositiveDefiniteError, warn
@@ -30,6 +30,9 @@ GRADIENT_TOLERANCE = 1e-3
 # The least relative gain of a step, in the same units divided by the first gradient's length.
 GAIN_TOLERANCE = 1e-8
 
+# Over so many iterations the least gain is taken that an objective wants.
+_ITERATIONS = 10
+
 #: As scikit-learn's: (function to minimise, start, bounds) -> (best theta, least value).
 Optimizer = Callable[..., tuple[Floats, float]]
 #: Why a start has no end.
@@ -44,7 +47,8 @@ def lbfgs(function: Recorder, start: Floats, bounds: Floats, max_iter: int) -> O
     these units it is at most one unit of log-parameter long.
 
     It moves along the directions that the objective names, which are the components of theta where
-    these have bounds. Ctrl-C is the caller's to take.
+    these have bounds. It ends too where iterations no longer gain what the objective wants. Ctrl-C
+    is the caller's to take.
     """
     steps = function.directions
     within = steps.along(start)
@@ -61,12 +65,24 @@ def lbfgs(function: Recorder, start: Floats, bounds: Floats, max_iter: int) -> O
             value, gradient = function(steps.theta(along))
         return unit * value, unit * steps.pull(gradient)
 
+    heights: list[float] = []
+
+    def is_idle() -> bool:
+        recent = heights[-1 - _ITERATIONS :]
+        return len(recent) > _ITERATIONS and recent[-1] - recent[0] < function.least_gain
+
+    def end_if_idle(intermediate_result: OptimizeResult) -> None:
+        heights.append(-float(intermediate_result.fun) / unit)
+        if is_idle():
+            raise StopIteration
+
     result = minimize(
         scaled,
         within,
         jac=True,
         method="L-BFGS-B",
         bounds=bounds,
+        callback=end_if_idle,
         options={
             "maxiter": max_iter,
             "maxfun": 10 * max_iter,
@@ -78,6 +94,9 @@ def lbfgs(function: Recorder, start: Floats, bounds: Floats, max_iter: int) -> O
     # A line search that can do no better than rounding has converged for our purposes.
     if result.success or (result.status == 2 and optimum.is_flat):
         optimum.status = "converged"
+    elif is_idle():
+        optimum.status = "converged"
+        optimum.message = f"{_ITERATIONS} iterations gained less than {function.least_gain:g}"
     return optimum
 
 
@@ -179,7 +198,8 @@ def maximise(
 def _recorder(
     objective: Searchable, function: Function, report: Report | None, number: int
 ) -> Recorder:
-    return Recorder(function, objective.bounds, report, number, objective.directions)
+    directions, gain = objective.directions, getattr(objective, "least_gain", 0.0)
+    return Recorder(function, objective.bounds, report, number, directions, gain)
 
 
 def _attempt(

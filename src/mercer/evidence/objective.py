@@ -65,6 +65,7 @@ class Objective(Guarded):
         The interval of each component; the kernel's and likelihood's own without it.
     """
 
+    data: Data
     inference = "exact"
 
     def __init__(

@@ -75,7 +75,8 @@ class Recorder:
     """Wraps an objective for a minimiser: negates, records, reports, and remembers the best.
 
     A start may take several searches, one after the other. `begin` opens a new record for each;
-    what is reported goes on through all of them.
+    what is reported goes on through all of them. `least_gain` is what ten iterations must gain for
+    a search to go on.
     """
 
     def __init__(
@@ -85,8 +86,9 @@ class Recorder:
         report: Report | None = None,
         start: int = 1,
         directions: Directions | None = None,
+        least_gain: float = 0.0,
     ) -> None:
-        self.function, self.bounds = function, bounds
+        self.function, self.bounds, self.least_gain = function, bounds, least_gain
         self.directions = Directions(len(bounds)) if directions is None else directions
         self.report, self.start = report, start
         self.count, self.best = 0, -np.inf  # of all searches

@@ -18,7 +18,8 @@ class Searchable(Protocol):
     """A function of theta with its start, its bounds, and jitter that is held during a search.
 
     `Objective` and `LatentObjective` are. `copy.copy` makes another to be evaluated on a thread of
-    its own.
+    its own. A `least_gain`, if there is one, is what ten iterations must gain for a search to go
+    on.
     """
 
     @property

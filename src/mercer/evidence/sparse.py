@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from mercer.errors import NotPositiveDefiniteError
 from mercer.evidence.guarded import Fitted, Guarded, LeftOut
 from mercer.evidence.objective import Data
+from mercer.inference._approximations import Approximation
 from mercer.inference._sparse_loo import leave_one_out
-from mercer.inference.approximations import Approximation
 from mercer.inference.sparse import (
     SparseAdjoints,
     SparseProblem,
@@ -32,6 +32,9 @@ from mercer.params import Parameter, Parametrised
 __all__ = ["InducingInputs", "SparseObjective"]
 
 Floats = NDArray[np.float64]
+
+# In nats.
+_LEAST_GAIN = 0.1
 
 
 class InducingInputs(Parametrised):
@@ -68,6 +71,14 @@ class InducingInputs(Parametrised):
         position = self._parameters["position"].value
         return np.reshape(position, self._points.shape) * self._widths
 
+    @property
+    def least_gain(self) -> float:
+        """What ten iterations must gain for a search to go on, if they are part of theta.
+
+        They can be moved for hundreds of iterations to next to no avail.
+        """
+        return _LEAST_GAIN if self.learned else 0.0
+
     def pull(self, gradient: Floats | None) -> Floats:
         """Chain dL/dZ, (m, d), to dL/dtheta."""
         if self._widths is None or gradient is None:
@@ -90,6 +101,7 @@ class SparseObjective(Guarded):
         The interval of each component of theta; the parts' own without it.
     """
 
+    data: Data
     inference = "sparse"
     criterion = "evidence"
 
@@ -119,6 +131,11 @@ class SparseObjective(Guarded):
         """Return the kernel, the likelihood and the inducing inputs with these parameters."""
         kernel, likelihood, inducing = self._with(theta)
         return kernel, likelihood, inducing
+
+    @property
+    def least_gain(self) -> float:
+        """What ten iterations must gain for a search to go on."""
+        return self.inducing.least_gain
 
     def problem(
         self,

@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from mercer.evidence.engines import engine_for
 from mercer.evidence.latent import LatentData, LatentObjective
 from mercer.evidence.sparse import InducingInputs
+from mercer.inference._approximations import Approximation
 from mercer.inference._sparse_latent import SparseLatentProblem, require_prior
-from mercer.inference.approximations import Approximation
 from mercer.kernels import Kernel
 from mercer.means import Mean
 from mercer.params import Parametrised
@@ -62,6 +62,15 @@ class SparseLatentObjective(LatentObjective):
         self.inducing, self.kind = inducing, kind
         super().__init__(kernel, likelihood, mean, data, inference, bounds)
 
+    @classmethod
+    def of(
+        cls, dense: LatentObjective, inducing: InducingInputs, kind: Approximation
+    ) -> SparseLatentObjective:
+        """Return the objective of the same model and rows through inducing variables."""
+        model = dense.kernel, dense.likelihood, dense.mean
+        bounds = np.concatenate([dense.bounds, inducing.bounds])
+        return cls(*model, dense.data, dense.inference, inducing, kind, bounds)
+
     def _engine_for(self, likelihood: Any, inference: str) -> Any:
         return engine_for(likelihood, inference, sparse=True)
 
@@ -71,6 +80,11 @@ class SparseLatentObjective(LatentObjective):
     def _again(self) -> Self:
         model = self.kernel, self.likelihood, self.mean
         return type(self)(*model, self.data, self.inference, self.inducing, self.kind, self.bounds)
+
+    @property
+    def least_gain(self) -> float:
+        """What ten iterations must gain for a search to go on."""
+        return self.inducing.least_gain
 
     def inducing_at(self, theta: ArrayLike) -> InducingInputs:
         """Return the inducing inputs with these parameters."""
@@ -97,6 +111,11 @@ class SparseLatentObjective(LatentObjective):
             Z=(self.inducing if inducing is None else inducing).points,
             kind=self.kind,
         )
+
+    def unexplained(self, theta: ArrayLike) -> float:
+        """Return the mean of diag(K - Q): what u leaves of the latent function at a row."""
+        problem = self.problem(*self._with(theta))
+        return float(np.mean(problem.prior().basis.residual))
 
     def log_evidence(self, theta: ArrayLike, gradient: bool = False) -> tuple[float, Floats | None]:
         """Return log q(y | theta, Z), or the bound on it, without hyperpriors; and its gradient.

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dgemm, dsymm, dsyrk
 
-from mercer.inference.approximations import Approximation
+from mercer.inference._approximations import Approximation
 from mercer.kernels import Kernel
 from mercer.linalg import cholesky, inverse_lower, mirror_lower, solve_lower
 

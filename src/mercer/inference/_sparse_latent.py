@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from scipy.linalg.blas import dgemm, dtrmm
 
 from mercer.compute import blas_for
+from mercer.inference._approximations import APPROXIMATIONS, Approximation
 from mercer.inference._problem import LatentLeftOut, LatentProblem
 from mercer.inference._reduced import down, up
 from mercer.inference._sparse_sites import SparsePrior, SparseSites
-from mercer.inference.approximations import APPROXIMATIONS, Approximation
 from mercer.linalg import inverse_lower, mirror_lower, solve_lower
 from mercer.means import Mean
 from mercer.posterior import Basis, InverseTriangular, Posterior

@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.inference._approximations import Approximation
 from mercer.inference._conditionals import Pulled, Solved, Statistics, pulled, statistics
 from mercer.inference._sparse_rows import Passes
-from mercer.inference.approximations import Approximation
 from mercer.kernels import Kernel
 from mercer.likelihoods.normal import LOG_2PI
 from mercer.linalg import cholesky, inverse_lower, mirror_lower, solve_lower

@@ -125,13 +125,19 @@ class NystromPredictive(Predictive):
         return row_blocks(n, max(1, _ENTRIES // len(self.X)))
 
     def cov(self, X: Any) -> Floats:
-        """Return the joint covariance at the rows of X, (n, n, P), its negative part cut off."""
+        """Return the joint covariance at the rows of X, (n, n, P).
+
+        Its negative part is cut off, and what remains is scaled to the variances.
+        """
         X = self.kernel.inputs(X)
         Phi = self.basis.phi(X)
         K, U = Phi[:, : len(self.X)], Phi @ self.left.T
         cov = self.kernel(X) - (K / self.noise) @ K.T + U @ U.T
         self._warn(int(np.sum(np.diagonal(cov) < 0)), len(cov))
+        var = np.maximum(np.diagonal(cov), 0.0)
         root = semidefinite_root(cov)
+        more = np.sum(root**2, axis=1)  # without a negative part there is more of each
+        root *= np.sqrt(var / np.where(more > 0, more, 1.0))[:, None]
         return np.asarray(np.multiply.outer(root @ root.T, self.scale**2))
 
     def gradients(self, X: Any) -> InputGradients:

@@ -92,16 +92,16 @@ def select(
 ) -> Any:
     """Return at most m points for inducing inputs, chosen by the strategy of that name.
 
-    ============= ======================== ============ ======================= ===============
-    name          function                 looks at     takes                   kernel values
-    ============= ======================== ============ ======================= ===============
-    "random"      `random_subset`          nothing      O(n)                    none
-    "kmeans"      `kmeans`                 X            O(n m d)                none
-    "cholesky"    `pivoted_cholesky`       X, kernel    O(n m^2)                n m
-    "greedy"      `sparse_greedy_matrix`   X, kernel    O(n m^2 n_candidates)   n m n_candidates
-    "information" `information_gain`       all          O(n m^2)                n m
-    "pursuit"     `matching_pursuit`       all          O(n m (m + n_candidates)) n m n_candidates
-    ============= ======================== ============ ======================= ===============
+    ============= ====================== ========= ========================= ================
+    name          function               looks at  takes                     kernel values
+    ============= ====================== ========= ========================= ================
+    "random"      `random_subset`        nothing   O(n)                      none
+    "kmeans"      `kmeans`               X         O(n m d)                  none
+    "cholesky"    `pivoted_cholesky`     X, kernel O(n m^2)                  n m
+    "greedy"      `sparse_greedy_matrix` X, kernel O(n m^2 n_candidates)     n m n_candidates
+    "information" `information_gain`     all       O(n m^2)                  n m
+    "pursuit"     `matching_pursuit`     all       O(n m (m + n_candidates)) n m n_candidates
+    ============= ====================== ========= ========================= ================
 
     Parameters
     ----------

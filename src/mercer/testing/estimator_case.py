@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from mercer.means import Mean, Zero
+from mercer.posterior.predictive import MarginalPredictive
 
 __all__ = [
     "Accuracy",
@@ -128,6 +129,13 @@ class EstimatorCase(ABC):
     def model(self) -> Any:
         """A fit to the data."""
         return self.fit(self.X, self.y)
+
+    @property
+    def X_joint(self) -> Floats:
+        """New rows that may be asked for together: one, of a model without joint distributions."""
+        process = getattr(self.model, "predictive_", None)
+        rows = 1 if isinstance(process, MarginalPredictive) else len(self.X_new)
+        return np.asarray(self.X_new[:rows])
 
     @property
     def params(self) -> dict[str, Any]:

@@ -46,7 +46,7 @@ def rule_fit(case: EstimatorCase) -> None:
 @FITS.add()
 def rule_predict_is_pure(case: EstimatorCase) -> None:
     """Predicting changes neither the model nor its inputs, and repeats itself exactly."""
-    model, X = case.fit(case.X, case.y), frozen(case.X_new)
+    model, X, joint = case.fit(case.X, case.y), frozen(case.X_new), frozen(case.X_joint)
     first = case.everything(model, X)  # whatever is computed once is there now
     state, names = pickle.dumps(model), set(vars(model))
     results: list[Any] = []
@@ -54,7 +54,8 @@ def rule_predict_is_pure(case: EstimatorCase) -> None:
         if not hasattr(model, method):
             continue
         name = f"{method}({', '.join(options)})"
-        once, again = (_parts(getattr(model, method)(X, **options)) for _ in range(2))
+        asked = joint if "return_cov" in options or method == "sample_y" else X
+        once, again = (_parts(getattr(model, method)(asked, **options)) for _ in range(2))
         expect(len(again) == len(once), f"{len(once)} results of {name} the second time", again)
         for part, wanted in zip(again, once, strict=True):
             identical(f"{name} the second time", part, wanted)
@@ -97,7 +98,8 @@ def rule_storage(case: EstimatorCase) -> None:
     identical("results of predict", got, plain)
     expect(got.dtype == plain.dtype, f"results of type {plain.dtype}", got)
     if hasattr(model, "sample_y"):
-        identical("samples", back.sample_y(X, 2), model.sample_y(X, 2))
+        joint = case.X_joint
+        identical("samples", back.sample_y(joint, 2), model.sample_y(joint, 2))
     if hasattr(model, "log_marginal_likelihood_value_"):
         value = model.log_marginal_likelihood_value_
         identical("the log evidence", back.log_marginal_likelihood_value_, value)

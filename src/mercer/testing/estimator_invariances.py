@@ -79,7 +79,7 @@ def rule_random_state(case: EstimatorCase) -> None:
         identical("predictions of the same random_state", second, first)
     if hasattr(case.model, "sample_y"):
         # so many that labels do not agree by chance
-        draw = partial(case.model.sample_y, case.X_new, 100)
+        draw = partial(case.model.sample_y, case.X_joint, 100)
         draws = draw(random_state=3)
         identical("samples again", draw(random_state=3), draws)
         rng = np.random.default_rng(3)

@@ -11,7 +11,7 @@ from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from mercer.testing.compare import close, expect, identical, slope
+from mercer.testing.compare import close, expect, identical, refused, slope
 from mercer.testing.estimator_case import offers, quietly
 from mercer.testing.regressor_case import RegressorCase, distribution, gaussian
 from mercer.testing.rules import Rules
@@ -39,10 +39,15 @@ def rule_unfitted(case: RegressorCase) -> None:
 def rule_predict_variants(case: RegressorCase) -> None:
     """All variants of `predict` have the same mean, and std is the root of cov's diagonal.
 
-    With a link, the function and observations have means of their own.
+    With a link, the function and observations have means of their own. Where there are no joint
+    distributions, covariances of several rows and joint draws are refused.
     """
-    model, X = case.model, case.X_new
+    model, X = case.model, case.X_joint
     n = len(X)
+    if n < len(case.X_new):
+        several = case.X_new
+        refused("a joint covariance", lambda: model.predict(several, return_cov=True), "joint")
+        refused("joint draws", lambda: model.sample_y(several), "joint")
     mean = model.predict(X)
     expect(mean.shape == (n,), f"a mean of shape {(n,)}", mean)
     for latent in (False, True):
@@ -183,11 +188,12 @@ def rule_samples(case: RegressorCase) -> None:
     Draws of the function have the predicted mean and covariance; so have observations if noise is
     Gaussian. Others are held against their distribution function, whose tails may be heavy.
     """
-    model, X = case.model, case.X_new[:3]
+    model, X = case.model, case.X_joint[:3]
+    n = len(X)
     is_gaussian = not (hasattr(model, "likelihood_") and gaussian(case))
     for latent in (False, True):
         draws = model.sample_y(X, _DRAWS, random_state=3, latent=latent)
-        expect(draws.shape == (3, _DRAWS), f"draws of shape {(3, _DRAWS)}", draws)
+        expect(draws.shape == (n, _DRAWS), f"draws of shape {(n, _DRAWS)}", draws)
         if not (latent or is_gaussian):
             if not distribution(case):
                 _check_frequencies(case, draws)
@@ -198,8 +204,9 @@ def rule_samples(case: RegressorCase) -> None:
         error = np.abs(draws.mean(axis=1) - mean)
         expect(np.all(error <= 5.0 * std / np.sqrt(_DRAWS)), f"draws with mean {mean}", error)
         spread = np.outer(std, std) * 5.0 * np.sqrt(2.0 / _DRAWS) + 1e-12
-        error = np.abs(np.cov(draws) - cov)
-        expect(np.all(error <= spread), f"draws with covariance {cov.tolist()}", np.cov(draws))
+        found = np.cov(draws).reshape(n, n)
+        error = np.abs(found - cov)
+        expect(np.all(error <= spread), f"draws with covariance {cov.tolist()}", found)
 
 
 def _check_frequencies(case: RegressorCase, draws: Floats) -> None:

@@ -34,25 +34,25 @@ def rule_linear_in_the_targets(case: RegressorCase) -> None:
 @TARGETS.add(multi_output)
 def rule_several_outputs(case: RegressorCase) -> None:
     """With y (n, P) predictions have an axis of outputs, last; with y (n, 1) too."""
-    X = case.X_new
-    (t, d), p = X.shape, 2
+    X, joint = case.X_new, case.X_joint
+    (t, d), p, j = X.shape, 2, len(joint)
     model = case.two_outputs
     mean, std = model.predict(X, return_std=True)
-    _, cov = model.predict(X, return_cov=True)
+    _, cov = model.predict(joint, return_cov=True)
     for what, value, shape in (
         ("predict", model.predict(X), (t, p)),
         ("the mean", mean, (t, p)),
         ("std", std, (t, p)),
-        ("cov", cov, (t, t, p)),
+        ("cov", cov, (j, j, p)),
     ):
         expect(value.shape == shape, f"{what} of shape {shape}", value)
-    close("std squared", std**2, np.einsum("iip->ip", cov), 1e-7, 1e-10)
+    close("std squared", std[:j] ** 2, np.einsum("iip->ip", cov), 1e-7, 1e-10)
     if hasattr(model, "predict_interval"):
         ends = np.array(model.predict_interval(X))
         expect(ends.shape == (2, t, p), f"two ends of shape {(t, p)}", ends)
     if hasattr(model, "sample_y"):
-        draws = model.sample_y(X, 3)
-        expect(draws.shape == (t, p, 3), f"draws of shape {(t, p, 3)}", draws)
+        draws = model.sample_y(joint, 3)
+        expect(draws.shape == (j, p, 3), f"draws of shape {(j, p, 3)}", draws)
     if hasattr(model, "predict_gradient"):
         gradient = model.predict_gradient(X).std
         expect(gradient.shape == (t, d, p), f"gradients of shape {(t, d, p)}", gradient)

@@ -67,7 +67,7 @@ def approximation(name: str, power: float = 0.5, joint: str = "exact") -> Approx
 
     Examples
     --------
-    >>> from mercer.inference.approximations import approximation
+    >>> from mercer.inference import approximation
     >>> approximation("pep", power=0.0).training
     'deterministic'
     """
@@ -100,9 +100,9 @@ def table() -> str:
 
     Examples
     --------
-    >>> from mercer.inference.approximations import table
+    >>> from mercer.inference import table
     >>> print(table().splitlines()[0])
-    method  f* given u     f given u      Lambda - noise   GP?
+    method  f* given u     f given u      Lambda - noise     GP?
     """
     rows = [("method", "f* given u", "f given u", "Lambda - noise", "GP?")]
     fic = replace(APPROXIMATIONS["fitc"], name="fic", test="independent")

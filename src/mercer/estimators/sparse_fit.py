@@ -1,0 +1,133 @@
+"""What a sparse regressor keeps of a fit, and what it says of it later."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mercer.estimators.prepare_sparse import PreparedSparse
+from mercer.estimators.regressor_evidence import FittedEvidence
+from mercer.estimators.search import history_of, warn_of_fit, warn_of_unexplained
+from mercer.estimators.sparse_latent import unexplained_by
+from mercer.evidence import Data, LatentObjective, Optimum
+from mercer.evidence.guarded import Fitted
+from mercer.evidence.sparse import InducingInputs, SparseObjective
+from mercer.evidence.sparse_latent import SparseLatentObjective
+from mercer.inference._approximations import Approximation, approximation
+from mercer.inference._sparse_predictive import augmented, nystrom, predictive
+from mercer.inference.sparse import SparseProblem, evidence_bounds, solve
+from mercer.posterior import IndependentPredictive, Posterior, Predictive
+from mercer.posterior.factors import frozen
+
+__all__ = ["SparseFit"]
+
+
+class SparseFit(FittedEvidence):
+    """Adds the end of a fit to a sparse regressor, and its evidence."""
+
+    approximation: str
+    augment: bool
+    posterior_: Posterior
+    inducing_: Any
+    unexplained_: float
+    evidence_bounds_: tuple[float, float]
+    _predictive: Predictive | None
+
+    def _finish(self, prepared: PreparedSparse, optimum: Optimum) -> None:
+        objective, data = prepared.objective, prepared.objective.data
+        objective.hold_jitter(optimum.jitter)
+        fit = objective.fitted(optimum.theta)
+        self.kernel_, self.likelihood_, self.mean_ = fit.kernel, fit.likelihood, fit.mean
+        self.inference_, self._criterion = objective.inference, "evidence"
+        self.inducing_ = fit.posterior.basis.points
+        self.X_train_ = frozen(np.asarray(data.X))
+        self.y_train_, self.sample_weight_ = data.Y, data.weights
+        self._scale, self._multioutput = fit.posterior.scale, prepared.multioutput
+        self._start = objective.start
+        self.jitter_ = fit.jitter
+        self.log_marginal_likelihood_value_ = fit.log_evidence
+        self.status_ = optimum.status
+        self.n_iter_ = max(1, optimum.n_iterations)
+        self.history_ = history_of(optimum)
+        for name in ("posterior_", "evidence_bounds_"):  # of a fit before
+            self.__dict__.pop(name, None)
+        warn_of_fit(objective, fit, searched=optimum.status != "fixed")
+        kind = self._finish_noise(prepared, optimum, fit)
+        self._kind = (kind.name, kind.power, kind.test)
+        special = self.approximation in ("nystrom", "sod")
+        self.approximation_ = self.approximation if special else kind.name
+        if self._predictive is None or kind.test == "independent":
+            self.posterior_ = fit.posterior
+
+    def _finish_noise(
+        self, prepared: PreparedSparse, optimum: Optimum, fit: Fitted
+    ) -> Approximation:
+        """Keep what predicts and what is left unexplained; return the approximation."""
+        objective, whole = prepared.objective, prepared.whole
+        if whole is None:
+            assert isinstance(objective, SparseLatentObjective)
+            independent = objective.kind.test == "independent"
+            self._groups = None
+            self._predictive = IndependentPredictive(fit.posterior) if independent else None
+            self.unexplained_ = unexplained_by(self, objective, optimum.theta)
+            return objective.kind
+        if self.approximation == "sod":
+            noise = whole.likelihood.with_theta(fit.likelihood.theta)
+            problem = whole.problem(fit.kernel, noise, whole.inducing)
+            left = solve(problem).statistics.residual
+        else:
+            problem = whole.problem(*whole.unpack(optimum.theta))
+            left = fit.solution.statistics.residual
+        self._groups = whole.groups
+        self._predictive = self._beyond(problem, prepared.labels)
+        self._certify(problem, whole.constant(), left / len(problem.Y))
+        return whole.kind
+
+    def _beyond(self, problem: SparseProblem, labels: Any) -> Predictive | None:
+        """Return what predicts where the posterior over the inducing inputs is not all there is."""
+        mean, scale = self.mean_, self._scale
+        if self.augment:
+            return augmented(problem, mean, scale)[0]
+        if self.approximation == "nystrom":
+            return nystrom(problem, mean, scale)[0]
+        if problem.kind.test in ("independent", "blocks"):
+            return predictive(problem, mean, scale, labels)[0]
+        return None
+
+    def _certify(self, problem: SparseProblem, constant: float, unexplained: float) -> None:
+        """Bound the exact evidence, and warn where most of the signal is left unexplained."""
+        lower, upper = evidence_bounds(problem, approximation("vfe"))
+        lower, upper = float(lower + constant), float(upper + constant)
+        self.evidence_bounds_ = lower, upper
+        self.unexplained_ = float(unexplained)
+        signal, noise = float(np.mean(self.kernel_.diag(problem.X))), float(np.mean(problem.noise))
+        more = f"; the exact log evidence is between {lower:.4g} and {upper:.4g}"
+        sizes = len(self.inducing_), len(problem.Y)
+        warn_of_unexplained(self, self.unexplained_, signal, noise, *sizes, more)
+
+    @property
+    def predictive_(self) -> Predictive:
+        """The fitted process, as predictions ask it."""
+        self._models()  # which raises where there is none
+        return self.posterior_ if self._predictive is None else self._predictive
+
+    def _objective(self) -> Any:
+        self._models()
+        if self.inference_ == "exact":
+            return super()._objective()
+        name, power, test = self._kind
+        kind = approximation(name, power, "independent" if test == "independent" else "exact")
+        objective: SparseObjective | SparseLatentObjective
+        inducing = InducingInputs(self.inducing_)
+        if self.inference_ == "sparse":
+            data = Data(self.X_train_, self.y_train_, self.sample_weight_, self._scale)
+            model = self.kernel_, self.likelihood_, self.mean_
+            objective = SparseObjective(*model, data, inducing, kind, self._groups)
+        else:
+            dense = super()._objective()
+            assert isinstance(dense, LatentObjective)
+            objective = SparseLatentObjective.of(dense, inducing, kind)
+            objective.start = self._start
+        objective.jitter = self.jitter_
+        return objective
