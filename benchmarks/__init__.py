@@ -19,5 +19,6 @@ EXPERIMENTS = (
     "ep",
     "low_rank",
     "sparse",
+    "sparse_accuracy",
     "uci",
 )

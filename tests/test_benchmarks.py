@@ -32,6 +32,7 @@ NAMES = (
     "ep",
     "low_rank",
     "sparse",
+    "sparse_accuracy",
     "uci",
 )
 
@@ -53,6 +54,7 @@ def test_all_are_listed(benchmarks):
     [
         "kernel_matrix",
         "ep",
+        "sparse_accuracy",
         "uci",
         *(
             pytest.param(name, marks=pytest.mark.slow)
