@@ -14,7 +14,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from mercer import GPRegressor
+from mercer import GPClassifier, GPRegressor
 from mercer.errors import (
     BoundWarning,
     CalibrationWarning,
@@ -100,6 +100,19 @@ def test_bounds_are_named_by_the_columns_of_frames(kernel, said):
 def test_without_names_bounds_are_named_by_parameters():
     with pytest.warns(BoundWarning, match=r"and kernel\.RBF\.length_scale\[2\] at their upper"):
         GPRegressor(1.0 * RBF(SHORT)).fit(X, 5.0 * X.sum(axis=1))
+
+
+def test_a_column_that_does_not_matter_ends_at_its_bound_unmentioned():
+    # the hyperprior for labels is level there; without one the same end is told
+    rng = np.random.default_rng(2)
+    rows = rng.normal(size=(200, 2))
+    labels = rng.uniform(size=200) < 1 / (1 + np.exp(-3 * np.sin(2 * rows[:, 0])))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = GPClassifier().fit(rows, labels)
+    assert model.kernel_.kernel.length_scale[1] > 900 * rows[:, 1].std()
+    with pytest.warns(BoundWarning, match=r"length_scale\[1\] at its upper bound: that input"):
+        GPClassifier(hyperprior=None).fit(rows, labels)
 
 
 RNG = np.random.default_rng(3)

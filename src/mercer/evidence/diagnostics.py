@@ -12,7 +12,6 @@ from mercer.errors import BoundWarning, ConvergenceWarning, warn
 from mercer.evidence.defaults import deviation, rounding
 from mercer.evidence.directions import Directions
 from mercer.evidence.latent import LatentObjective
-from mercer.evidence.noise_alone import evidence_of_noise
 from mercer.evidence.objective import Data, Objective
 from mercer.evidence.optimum import Optimum
 from mercer.evidence.parts import parts
@@ -25,6 +24,7 @@ from mercer.kernels.dot import Dot
 from mercer.likelihoods import SoftLabels, Softmax
 from mercer.likelihoods.labels import Binary
 from mercer.means import Mean
+from mercer.params import InverseHalfNormal
 
 __all__ = [
     "hessian",
@@ -47,6 +47,8 @@ _SEPARATED = (
     "most often the labels can be separated, and a larger variance only makes them surer: wider "
     "bounds do not help then, a hyperprior does, as in Parameter(1.0, prior=LogNormal(0.0, 1.0))"
 )
+# Under a hyperprior that is level there, columns that do not matter end at the upper bound.
+_AS_MEANT = ""
 _OF_COLUMN = "the length scale of "
 # What to do about a parameter of this name at this bound.
 _ADVICE = {
@@ -122,8 +124,7 @@ def warn_of_search(
         words = _length_scales_in_words(objective.kernel, columns)
     kernel = objective.unpack(optimum.theta)[0]
     warn_at_bounds(objective, optimum.theta, words, _advice_on_terms(objective, kernel))
-    if isinstance(objective, Objective):
-        warn_if_noise_does_better(objective, optimum)
+    warn_if_noise_does_better(objective, optimum)
     warn_if_too_small(objective, optimum)
     if kernel.is_numeric and not isinstance(kernel, Precomputed):
         warn_if_unrelated(kernel, objective.data.X)
@@ -138,7 +139,7 @@ def warn_at_bounds(
     """Warn of the parameters that stand at a bound, and say once what to do about those alike.
 
     `words` has what to call them, where that is not their name; `advice` what to do about one at
-    the "lower" or "upper" bound, where its name alone does not tell.
+    the "lower" or "upper" bound, where its name alone does not tell, empty where that is nothing.
     """
     alike: dict[tuple[str, str], list[str]] = {}
     of_labels = isinstance(getattr(objective, "likelihood", None), (Binary, SoftLabels, Softmax))
@@ -146,10 +147,11 @@ def warn_at_bounds(
     for name, side in zip(objective.parameter_names, sides, strict=True):
         if side is not None:
             shown = (words or {}).get(name, name)
-            todo = (advice or {}).get((name, side)) or _advice(name, side)
+            todo = (advice or {}).get((name, side), _advice(name, side))
             if of_labels and side == "upper" and name.endswith("variance"):
                 todo = _SEPARATED
-            alike.setdefault((side, todo), []).append(shown)
+            if todo:
+                alike.setdefault((side, todo), []).append(shown)
     if alike:
         lines = [_told(names, side, todo) for (side, todo), names in alike.items()]
         warn("the best hyperparameters found stand at a bound. " + "; ".join(lines), BoundWarning)
@@ -211,11 +213,15 @@ def _advice_on_terms(
             )
             nothing = _NOTHING + (" or a shorter length_scale" if scaled else "")
             advice[name, "lower"] = nothing if shares[name] < NEGLIGIBLE else _WIDEN
-        if isinstance(part.kernel, Dot) and "length_scale" in part.kernel.parameters:
-            of_each = part.kernel.parameters["length_scale"].is_vector
-            for i in range(len(part.columns) if of_each else 1):
-                scale = f"kernel.{part.path}length_scale" + (f"[{i}]" if of_each else "")
+        if "length_scale" not in part.kernel.parameters:
+            continue
+        length = part.kernel.parameters["length_scale"]
+        for i in range(len(part.columns) if length.is_vector else 1):
+            scale = f"kernel.{part.path}length_scale" + (f"[{i}]" if length.is_vector else "")
+            if isinstance(part.kernel, Dot):
                 advice[scale, "lower"] = _WIDEN
+            if isinstance(length.prior, InverseHalfNormal) and len(part.columns) > 1:
+                advice[scale, "upper"] = _AS_MEANT
     return advice
 
 
@@ -227,7 +233,7 @@ def _shares(objective: Objective | LatentObjective, kernel: Kernel) -> dict[str,
     return {f"kernel.{name}": variance / unit for name, variance in variances.items()}
 
 
-def warn_if_noise_does_better(objective: Objective, optimum: Optimum) -> None:
+def warn_if_noise_does_better(objective: Objective | LatentObjective, optimum: Optimum) -> None:
     """Warn if the targets are more probable under noise alone than with the kernel.
 
     Not where `warn_at_bounds` has said why: a variance is at its lower bound, or bounds that the
@@ -235,16 +241,16 @@ def warn_if_noise_does_better(objective: Objective, optimum: Optimum) -> None:
     """
     if objective.criterion != "evidence":
         return
-    kernel, likelihood = objective.unpack(optimum.theta)
-    given = np.concatenate([kernel.bounds, likelihood.bounds])
+    model = kernel, likelihood, *_ = objective.unpack(optimum.theta)
+    given = np.concatenate([part.bounds for part in model])
     sides = zip(objective.parameter_names, _sides(optimum.theta, objective.bounds), strict=True)
     told = any(_sides(optimum.theta, given)) or any(
         name.endswith(".variance") and side == "lower" for name, side in sides
     )
-    alone = None if told else evidence_of_noise(objective, likelihood)
+    alone = None if told else objective.evidence_of_noise(likelihood)
     if alone is None:
         return
-    value = optimum.value - kernel.log_prior() - likelihood.log_prior()
+    value = optimum.value - sum(part.log_prior() for part in model)
     if value < alone - _LITTLE:
         warn(
             f"the log evidence of the best hyperparameters found is {value:.6g}, that of noise "

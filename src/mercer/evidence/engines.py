@@ -62,7 +62,9 @@ _SEVERAL_PEAKS = "its density may have several peaks in f, of which a Gaussian f
 def engine_for(likelihood: Any, inference: str) -> Any:
     """Return the module with `solve`, `evidence` and `posterior`; see `require_pair`."""
     require_pair(likelihood, inference)
-    return _engine("softmax" if isinstance(likelihood, Softmax) else ENGINES[inference])
+    if isinstance(likelihood, Softmax):
+        return _engine("_softmax_mode" if inference == "map" else "softmax")
+    return _engine(ENGINES[inference])
 
 
 def _engine(name: str) -> Any:

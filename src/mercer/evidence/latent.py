@@ -20,8 +20,8 @@ from mercer.evidence.guarded import Fitted, Guarded, LeftOut
 from mercer.evidence.mean_start import begun_mean, mean_directions
 from mercer.inference import LatentLeftOut, LatentProblem
 from mercer.kernels import Kernel
-from mercer.likelihoods import Gaussian, Softmax
-from mercer.likelihoods.observed import observed_mean, observed_var
+from mercer.likelihoods import Softmax
+from mercer.likelihoods.observed import observed_mean
 from mercer.means import Mean
 from mercer.posterior import Posterior
 
@@ -243,11 +243,9 @@ class LatentObjective(Guarded):
         """Predict each row from all the others, in closed form, at the start."""
         left = self.leave_one_out(self.theta)
         mean = observed_mean(self.likelihood, left.mean, left.variance)
-        if isinstance(self.likelihood, Gaussian):  # whose rows may have variances of their own
-            var = left.variance + self.likelihood.variances(len(mean))
-        else:
-            var = observed_var(self.likelihood, left.mean, left.variance)
-        return LeftOut(_columns(mean), _columns(np.sqrt(var)), _columns(left.log_density))
+        var = self.likelihood.training_var(left.mean, left.variance)
+        std = np.sqrt(np.where(np.isnan(var), np.inf, var))
+        return LeftOut(_columns(mean), _columns(std), _columns(left.log_density))
 
     @property
     def start(self) -> list[Floats]:

@@ -51,6 +51,7 @@ def unscaled_terms(kernel: Kernel) -> list[Kernel]:
 
 
 def _terms(kernel: Kernel) -> tuple[Kernel, ...]:
+    """Return the terms as they are written; `shares.terms_of` multiplies them out."""
     return kernel.kernels if isinstance(kernel, Sum) else (kernel,)
 
 
