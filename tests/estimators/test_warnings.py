@@ -111,7 +111,7 @@ def test_a_column_that_does_not_matter_ends_at_its_bound_unmentioned():
         warnings.simplefilter("error")
         model = GPClassifier().fit(rows, labels)
     assert model.kernel_.kernel.length_scale[1] > 900 * rows[:, 1].std()
-    with pytest.warns(BoundWarning, match=r"length_scale\[1\] at its upper bound: that input"):
+    with pytest.warns(BoundWarning, match=r"length_scale\[1\] at its upper bound: hardly any"):
         GPClassifier(hyperprior=None).fit(rows, labels)
 
 
@@ -124,7 +124,7 @@ NOISE = RNG.standard_normal(60)
 @pytest.mark.parametrize(
     ("kernel", "remedy", "options"),
     [
-        (RBF(), r"write 1\.0 \* RBF\(length_scale=1\), or give normalize_y=True", {}),
+        (RBF(), r"for noise: .*write 1\.0 \* RBF\(length_scale=1\), or give normalize_y=", {}),
         (RBF() + 0.5 * Linear(), r"^RBF\(length_scale=1\) has no .* 1\.0 \* RBF\(", {}),
         ((RBF() + Linear()).on([0, 1]) * RBF(3.0), r"write 1\.0 \* \(", {}),
         (RBF(), r"leave-one-out density.*1\.0 \* RBF", {"objective": "loo"}),
@@ -165,3 +165,14 @@ def test_no_alarm_where_there_is_nothing_to_gain(kernel, y, options):
         warnings.simplefilter("always")
         GPRegressor(kernel, **options).fit(PLACES, y)
     assert not [w for w in caught if "no variance that could be learned" in str(w.message)]
+
+
+@pytest.mark.parametrize("labels", [["a", "b"], ["a", "b", "c"]])
+def test_one_row_of_each_class_tells_nothing(labels):
+    rows = np.arange(float(len(labels)))[:, None]
+    with pytest.warns(UndeterminedWarning, match="no class has more than one row"):
+        GPClassifier().fit(rows, labels)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        held = GPClassifier(10.0 * RBF(0.5), optimizer=None).fit(rows, labels)
+    np.testing.assert_array_equal(held.predict(rows), labels)

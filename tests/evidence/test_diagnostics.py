@@ -9,7 +9,7 @@ import pytest
 
 from mercer import GPClassifier, GPRegressor, means
 from mercer.errors import BoundWarning, ConvergenceWarning
-from mercer.evidence import Data, Objective, maximise
+from mercer.evidence import Data, Objective, diagnostics, maximise
 from mercer.evidence.diagnostics import warn_if_noise_does_better
 from mercer.evidence.noise_alone import evidence_of_noise
 from mercer.evidence.optimum import Optimum
@@ -99,7 +99,7 @@ def test_a_little_less_than_noise_alone_is_no_matter():
 
 def test_noise_alone_is_not_weighed_where_another_criterion_was_maximised(monkeypatch):
     """It costs a least-squares problem, and there is nothing to compare it with."""
-    monkeypatch.setattr(Objective, "evidence_of_noise", lambda *_: pytest.fail("weighed"))
+    monkeypatch.setattr(diagnostics, "evidence_of_noise", lambda *_: pytest.fail("weighed"))
     data = Data(T, NOISE[:, None], None, np.ones(1))
     objective = Objective(RBF(1.0), Gaussian(1.0), means.Zero(), data, "loo")
     warn_if_noise_does_better(objective, Optimum(objective.theta, -1e3, "converged", ""))

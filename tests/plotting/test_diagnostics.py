@@ -228,6 +228,7 @@ def test_an_infinite_spread_has_normal_scores(ax):
     assert ax.get_ylabel() == "normal score"
 
 
+@pytest.mark.filterwarnings("ignore:.*has no variance")
 @pytest.mark.parametrize("plot", CHECKS)
 def test_an_infinite_spread_of_rows_left_out(plot):
     X, y = fresh(1)

@@ -35,7 +35,7 @@ def guarded(debug: bool) -> Iterator[None]:
     except MercerError as error:
         _fail(str(error), debug)
     except ModuleNotFoundError as error:
-        _fail(f"{error.name} is not installed; try: pip install 'mercer[cli]'", debug)
+        _fail(f"{error.name} is not installed; try: python -m pip install {error.name}", debug)
     except MemoryError:
         _fail("there is not enough memory for this table", debug)
     except OSError as error:

@@ -13,14 +13,26 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from mercer.compute import run_together
-from mercer.errors import BoundWarning, MercerWarning, warn
+from mercer.errors import BoundWarning, MercerWarning, UndeterminedWarning, warn
+from mercer.estimators.labels import Targets
 from mercer.estimators.options import as_generator
 from mercer.estimators.search import maximise_for, report_of
 from mercer.evidence import LatentObjective, Optimum
 
-__all__ = ["naming_the_classes", "search_classes"]
+__all__ = ["naming_the_classes", "search_classes", "warn_if_single"]
 
 _Result = TypeVar("_Result")
+
+
+def warn_if_single(targets: Targets) -> None:
+    """Warn where no class has two rows, from which alone hyperparameters could be learned."""
+    if np.all(np.sum(targets.Y, axis=0) <= 1.0):
+        warn(
+            "no class has more than one row, so the labels say nothing of how fast the classes "
+            "change with the inputs, and probabilities are near to even. Give more rows, or what "
+            "you know as a kernel with optimizer=None",
+            UndeterminedWarning,
+        )
 
 
 def search_classes(estimator: Any, objectives: Sequence[LatentObjective]) -> list[Optimum]:

@@ -98,7 +98,7 @@ def default_class_kernel(widths: Floats, variance: float, hyperprior: bool = Tru
     matter: that of a length scale falls where it is shorter than the start, and is level where it
     is longer. Labels that can be separated are the more probable the larger the variance, without
     end: its hyperprior is exponential with a mean of three times the start, so that small variances
-    cost nothing and labels at random are left unexplained. What was measured is in decision 0003.
+    cost nothing and labels at random are left unexplained. What was measured is in decision 0008.
     """
     kernel = default_kernel(widths, variance, hyperprior=False)
     if not hyperprior:

@@ -63,7 +63,7 @@ def engine_for(likelihood: Any, inference: str) -> Any:
     """Return the module with `solve`, `evidence` and `posterior`; see `require_pair`."""
     require_pair(likelihood, inference)
     if isinstance(likelihood, Softmax):
-        return _engine("_softmax_mode" if inference == "map" else "softmax")
+        return _engine("softmax")
     return _engine(ENGINES[inference])
 
 

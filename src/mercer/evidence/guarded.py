@@ -116,10 +116,6 @@ class Guarded(ABC):
     def _jitter_for(self, theta: Floats) -> float:
         """Return the jitter that is needed there; raises where none serves."""
 
-    def evidence_of_noise(self, likelihood: Any) -> float | None:
-        """Return the log evidence without a kernel, None where it is no short sum."""
-        return None
-
     def warn_of_outputs(self, fit: Fitted) -> None:  # noqa: B027
         """Warn of outputs that do not go together; without several there is nothing to say."""
 

@@ -21,7 +21,7 @@ from mercer.evidence.mean_start import begun_mean, mean_directions
 from mercer.inference import LatentLeftOut, LatentProblem
 from mercer.kernels import Kernel
 from mercer.likelihoods import Softmax
-from mercer.likelihoods.observed import observed_mean
+from mercer.likelihoods.observed import observed_mean, observed_training_var
 from mercer.means import Mean
 from mercer.posterior import Posterior
 
@@ -207,7 +207,10 @@ class LatentObjective(Guarded):
         model = self.unpack(theta)
         if self._best is not None and np.array_equal(theta, self._best[1]):
             self.state = self._best[2]
-        posterior, solution = self.engine.posterior(self.problem(*model), model[2], self.state)
+        # Of the engines for one function that for "map" is another; a softmax has one for both.
+        where = {"at_mode": self.inference == "map"} if isinstance(model[1], Softmax) else {}
+        problem = self.problem(*model)
+        posterior, solution = self.engine.posterior(problem, model[2], self.state, **where)
         self.state = solution.state
         return posterior, solution
 
@@ -243,8 +246,7 @@ class LatentObjective(Guarded):
         """Predict each row from all the others, in closed form, at the start."""
         left = self.leave_one_out(self.theta)
         mean = observed_mean(self.likelihood, left.mean, left.variance)
-        var = self.likelihood.training_var(left.mean, left.variance)
-        std = np.sqrt(np.where(np.isnan(var), np.inf, var))
+        std = np.sqrt(observed_training_var(self.likelihood, left.mean, left.variance))
         return LeftOut(_columns(mean), _columns(std), _columns(left.log_density))
 
     @property

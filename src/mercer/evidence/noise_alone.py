@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from mercer.evidence.objective import Objective
 from mercer.inference.exact import conditioned
 from mercer.likelihoods import Gaussian
-
-if TYPE_CHECKING:
-    from mercer.evidence.objective import Objective
 
 __all__ = ["evidence_of_noise"]
 

@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 from mercer.errors import NotPositiveDefiniteError
 from mercer.evidence.calibration import warn_if_miscalibrated
 from mercer.evidence.guarded import Fitted, Guarded, LeftOut
-from mercer.evidence.noise_alone import evidence_of_noise
 from mercer.inference import leave_one_out, log_density, loo
 from mercer.inference.exact import Adjoints, ExactProblem, Solution, evidence, posterior, solve
 from mercer.kernels import Kernel
@@ -211,10 +210,6 @@ class Objective(Guarded):
         residual = left.residual * data.scale
         std = np.sqrt(left.variance)[:, None] * data.scale
         return LeftOut(data.Y - residual, std, log_normal(residual, std**2))
-
-    def evidence_of_noise(self, likelihood: Gaussian) -> float | None:
-        """Return the log evidence without a kernel, None where it is no short sum."""
-        return evidence_of_noise(self, likelihood)
 
     def warn_of_outputs(self, fit: Fitted) -> None:
         """Warn of outputs that do not go together."""

@@ -20,6 +20,7 @@ from scipy.linalg.blas import dsyrk
 from mercer.compute import blas_for
 from mercer.errors import NotPositiveDefiniteError
 from mercer.inference._sites import Sites, factorise, scale_lower, symmetric_product
+from mercer.likelihoods import Softmax
 from mercer.linalg import cholesky, mirror_lower, solve_lower
 from mercer.posterior import Dense, Factor, InverseTriangular
 from mercer.posterior.factors import RowBlock
@@ -28,8 +29,9 @@ __all__ = ["CoupledSites"]
 
 Floats = NDArray[np.float64]
 
-# In the place of a weight of 0, see `_sites`.
-_FLOOR = 1e-100
+# In the place of smaller weights: with less, differences of what a class and all of them have would
+# be of rounding alone, and with this a row counts for as little.
+_FLOOR = 1e-20
 # What may be added to H in units of the weights. It bounds the variance of what all classes have in
 # common, on which nothing depends, by its inverse.
 _COMMON = (0.0, 1e-14, 1e-12, 1e-10)
@@ -155,12 +157,9 @@ class CoupledSites:
     def lean(self, S: Floats) -> Floats:
         """Return u = (1 + W K)^-1 a, a = -1/2 d ln det(1 + K W)/dF, from `row_covariances` S.
 
-        At row i a = -w pi (h - pi'h)/2 with h_c = S_cc - 2 (S pi)_c: the third derivatives of the
-        log likelihood, contracted with S/2.
+        a is the third derivatives of the log likelihood, contracted with S/2.
         """
-        pi = self.probabilities
-        h = np.diagonal(S, axis1=1, axis2=2) - 2.0 * np.einsum("ipq,iq->ip", S, pi)
-        a = -0.5 * self._weighted * (h - np.sum(pi * h, axis=1, keepdims=True))
+        a = -0.5 * self._root[:, None] ** 2 * Softmax.pull_curvature(self.probabilities, S)
         return np.asarray(a - self.solve(symmetric_product(self.K, a)))
 
     def factors(

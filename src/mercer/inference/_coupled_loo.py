@@ -29,18 +29,20 @@ class CoupledLeftOut(NamedTuple):
     covariance: Floats
 
 
-def leave_one_out(problem: SoftmaxProblem, start: Floats | None = None) -> CoupledLeftOut:
+def leave_one_out(
+    problem: SoftmaxProblem, start: Floats | None = None, at_mode: bool = False
+) -> CoupledLeftOut:
     """Predict each row from the others in closed form, the other rows' curvatures held.
 
     With S the covariance of a row's latent values, W the curvature of its log likelihood, alpha
-    those of `centre` and f = m + K alpha, the row has without itself the covariance
-    V = (S^-1 - W)^-1 = (1 - S W)^-1 S and the mean f - V alpha. O(C n^3) time.
+    those of `centre` (with `at_mode` those of the mode) and f = m + K alpha, the row has without
+    itself the covariance V = (S^-1 - W)^-1 = (1 - S W)^-1 S and the mean f - V alpha. O(C n^3).
     """
     solution = solve(problem, start)
     sites = solution.sites
     pi = sites.probabilities
     S = sites.row_covariances(sites.images())
-    alpha = centre(solution, S)
+    alpha = solution.alpha if at_mode else centre(solution, S)
     f = solution.latent + symmetric_product(sites.K, alpha - solution.alpha)
     C = pi.shape[1]
     W = problem.weighted(pi[:, :, None] * (np.eye(C) - pi[:, None, :]))

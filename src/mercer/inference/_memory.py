@@ -7,10 +7,11 @@ costs a tenth of what Laplace's method does with them.
 from __future__ import annotations
 
 import threading
-import weakref
 
 import numpy as np
 from numpy.typing import NDArray
+
+from mercer.compute.memory import Memory
 
 __all__ = ["square_memory"]
 
@@ -22,26 +23,6 @@ _MOST_KEPT = 2  # a thread
 _local = threading.local()
 
 
-class _Memory:
-    """Memory of so many doubles, and whether an array refers to it.
-
-    An array made of a buffer is the base of all its views, and lives as long as any of them.
-    """
-
-    def __init__(self, size: int) -> None:
-        self.size = size
-        self._buffer = np.empty(size).data
-        self._lent: weakref.ref[Floats] | None = None
-
-    def is_free(self) -> bool:
-        return self._lent is None or self._lent() is None
-
-    def lend(self) -> Floats:
-        lent = np.frombuffer(self._buffer)
-        self._lent = weakref.ref(lent)
-        return lent
-
-
 def square_memory(n: int) -> Floats:
     """Return an uninitialised (n, n) array, Fortran order, in memory this thread has used before.
 
@@ -50,10 +31,10 @@ def square_memory(n: int) -> Floats:
     size = n * n
     if 8 * size > _LARGEST:
         return np.empty((n, n), order="F")
-    kept: list[_Memory] = _local.__dict__.setdefault("kept", [])
+    kept: list[Memory] = _local.__dict__.setdefault("kept", [])
     memory = next((m for m in kept if m.size == size and m.is_free()), None)
     if memory is None:
-        memory = _Memory(size)
+        memory = Memory(size)
         kept.append(memory)
         del kept[:-_MOST_KEPT]
-    return memory.lend().reshape((n, n), order="F")
+    return memory.lend(size).reshape((n, n), order="F")

@@ -42,8 +42,9 @@ class Mode(NamedTuple):
 class _Search(ScalarNewton[Sites]):
     """Newton's method with the lower triangle of K."""
 
-    def __init__(self, problem: LatentProblem, K: Floats) -> None:
+    def __init__(self, problem: LatentProblem, K: Floats, near: float = 0.0) -> None:
         super().__init__(problem, K)
+        self._near = near
         self.jitter = problem.jitter or 0.0
         self._memory = square_memory(len(K))  # of the factor
 
@@ -71,14 +72,15 @@ class _Search(ScalarNewton[Sites]):
     def is_last(self, at: Point, W: Floats, step: Direction, slope: float) -> bool:
         """Return whether the step after this one, its square, would leave W as it is.
 
-        What is left then is made up for by `polish`, with the factorisation at the end.
+        What is left then is for `polish` to make up for, with the factorisation at the end: only
+        those that go on to it may be content with less than rounding.
         """
         if super().is_last(at, W, step, slope):
             return True
-        if not step.is_good or abs(slope) > _NEAR:
+        if not step.is_good or abs(slope) > self._near:
             return False
         moved = np.abs(self.slopes(at.f + step.Kd)[1] - W)
-        return bool(np.all(moved <= np.sqrt(_NEAR) * np.abs(W)))
+        return bool(np.all(moved <= np.sqrt(self._near) * np.abs(W)))
 
     def falling(self, W: Floats) -> tuple[Floats, Floats] | None:
         d = falling(self.K, W)
@@ -100,7 +102,7 @@ def find_mode(problem: LatentProblem, K: Floats, start: Floats | None = None) ->
     start : (n,) array, optional
         Where to begin: alpha at the mode for hyperparameters nearby.
     """
-    search = _Search(problem, K)
+    search = _Search(problem, K, _NEAR)
     at, sites, done = search.settle(search.begin(start))
     return Mode(
         at.alpha,

@@ -25,6 +25,7 @@ from mercer.inference._newton import Newton, Point, Solver
 from mercer.inference._single import single
 from mercer.inference._sites import factorise, symmetric_product
 from mercer.kernels import Kernel
+from mercer.likelihoods import Softmax
 from mercer.means import Mean
 from mercer.posterior import Basis, Posterior
 
@@ -152,8 +153,7 @@ class _Search(Newton):
         return self.problem.weighted(self.problem.Y - pi), pi
 
     def bend(self, W: Floats, v: Floats) -> Floats:
-        bent = W * (v - np.sum(W * v, axis=1, keepdims=True))  # (diag(pi) - pi pi') v
-        return self.problem.weighted(bent)
+        return self.problem.weighted(Softmax.curvature_times(W, v))
 
     def precondition(self, W: Floats, f: Floats) -> Solver:
         self._coupled |= self.was_slow
@@ -237,7 +237,7 @@ def _solve(problem: SoftmaxProblem, start: Floats | None, keep_factors: bool) ->
 def evidence(problem: SoftmaxProblem, start: Floats | None = None) -> tuple[Solution, Adjoints]:
     """Return the solution and the adjoints of its log evidence, the motion of the mode included.
 
-    With u = (1 + W K)^-1 a, a = -1/2 d ln det(1 + K W)/dF as in `CoupledSites.lean`,
+    With u = (1 + W K)^-1 a, a = -1/2 d ln det(1 + K W)/dF as in ``CoupledSites.lean``,
 
         dL/dK = sum_c (alpha_c alpha_c' - M_cc + u_c alpha_c' + alpha_c u_c')/2
         dL/dm = alpha + u.
@@ -261,8 +261,9 @@ def centre(solution: Solution, S: Floats) -> Floats:
     is m + K dL/dm with the exact log evidence L. With Laplace's that is m + K (alpha + u), u as in
     `evidence`: the mode moved by Sigma a, the third derivatives' share of the mean. The terms that
     follow are not small where the kernel is large, so u is cut down until it moves no latent value
-    by more than sqrt(3) prior deviations. In one dimension no unimodal density has its mean further
-    from its mode than that, and this likelihood makes deviations no larger than the prior's.
+    by more than sqrt(3) prior deviations. That is a rule of thumb: in one dimension no unimodal
+    density has its mean further from its mode, and this likelihood makes deviations no larger than
+    the prior's, but a coordinate of a joint mode is not the mode of its marginal.
 
     Two classes stay at the mode: they are the logistic with twice the kernel, which does.
 

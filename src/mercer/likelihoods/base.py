@@ -52,6 +52,9 @@ class Likelihood(Parametrised):
     counts_events : bool
         Whether y is a number of events whose rate grows with f. Where there are none at all the
         evidence grows as the rate shrinks, and no search can end.
+    is_of_labels : bool
+        Whether y is a label, or the probability of one. Where labels can be separated the evidence
+        grows with the variance of f.
     preferred_inference : {"laplace", "ep", "vi"}
         The engine to be taken where none is named, if it takes the likelihood: the most accurate
         that is not many times slower than the fastest.
@@ -64,6 +67,7 @@ class Likelihood(Parametrised):
     adds_noise: bool = False
     is_symmetric: bool = False
     counts_events: bool = False
+    is_of_labels: bool = False
     preferred_inference: str = "laplace"
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -200,7 +204,16 @@ class Likelihood(Parametrised):
         return (within + between).reshape(shape)
 
     def training_var(self, mean: ArrayLike, var: ArrayLike) -> Floats:
-        """Return that variance at the training rows, (n,), which may have noise of their own."""
+        """Return the variance of an observation at each of the n training rows, shape (n,).
+
+        It is `predictive_var`, unless the rows have noise of their own, as under `Gaussian` with
+        known variances: then each has its own. What leave-one-out predicts goes by it.
+
+        Parameters
+        ----------
+        mean, var : arrays of shape (n,)
+            Those of the latent function, in the order of the training rows.
+        """
         return self.predictive_var(mean, var)
 
     def predictive_cdf(self, y: ArrayLike, mean: ArrayLike, var: ArrayLike) -> Floats:

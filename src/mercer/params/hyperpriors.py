@@ -30,8 +30,15 @@ Floats = NDArray[np.float64]
 
 
 class Hyperprior:
-    """A density over a parameter; subclasses give `log_density`, `derivative` and `sample`."""
+    """A density over a parameter; subclasses give `log_density`, `derivative` and `sample`.
 
+    Attributes
+    ----------
+    is_level_above : bool
+        Whether it costs a parameter nothing to grow without end.
+    """
+
+    is_level_above: bool = False
     _arguments: tuple[str, ...] = ()
     _positive: tuple[str, ...] = ()
 
@@ -229,8 +236,12 @@ class InverseHalfNormal(Hyperprior):
     It falls where x is short of `scale` and is level where x is long. A length scale may then
     grow without end, which is how a column that does not matter is left out, and pays only for
     being short, which is how columns are fitted to noise.
+
+    As a density of x it is improper: it has no peak, and its integral over x is infinite. `sample`
+    draws 1/x from the half-normal.
     """
 
+    is_level_above = True
     _arguments = ("scale",)
     _positive = ("scale",)
     scale: float | Floats

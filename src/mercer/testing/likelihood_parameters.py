@@ -27,6 +27,7 @@ _FLAGS = (
     "adds_noise",
     "is_symmetric",
     "counts_events",
+    "is_of_labels",
 )
 _ENGINES = ("laplace", "ep", "vi")
 # How far y is from f, in `steps`: from the tip of a density into its tails, on both sides.
