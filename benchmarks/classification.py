@@ -24,8 +24,7 @@ MAX_ITER = 200  # GPClassifier's default
 NOTE = (
     "Without its hyperprior Mercer finds scikit-learn's optimum and its log losses. The "
     "hyperprior is there for fits to few rows, and to labels that can be separated, whose log "
-    "losses are far worse without it; here the log loss with it is the same within its "
-    "standard error."
+    "losses are far worse without it."
 )
 
 

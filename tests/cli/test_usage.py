@@ -23,6 +23,7 @@ from rich.measure import Measurement
 import mercer
 from mercer.cli import commands
 from mercer.cli.app import EXAMPLES, app
+from mercer.cli.guard import guarded
 from mercer.cli.kernels import parse_kernel, parse_period
 from mercer.cli.methods import METHODS
 from mercer.cli.progress import Pace, progress_bar
@@ -319,3 +320,10 @@ def test_an_interrupted_fit_keeps_the_best_so_far(data, tmp_path):
     assert "Warning: The fit was interrupted after" in output and "Saved as" in output
     assert mercer.cli.model.TableModel is type(mercer.load(path))
     assert mercer.load(path).estimator.status_ == "interrupted"
+
+
+def test_what_is_not_installed_is_named(capsys):
+    with pytest.raises(typer.Exit), guarded(debug=False):
+        raise ModuleNotFoundError("No module named 'pyarrow'", name="pyarrow.parquet")
+    said = "mercer: pyarrow is not installed; try: python -m pip install pyarrow\n"
+    assert capsys.readouterr().err == said

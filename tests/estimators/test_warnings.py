@@ -25,7 +25,7 @@ from mercer.errors import (
 )
 from mercer.kernels import RBF, Linear, Periodic
 from mercer.likelihoods import Gaussian, Laplace
-from mercer.params import Parameter
+from mercer.params import InverseHalfNormal, Parameter
 
 from .data import X, Y
 
@@ -176,3 +176,29 @@ def test_one_row_of_each_class_tells_nothing(labels):
         warnings.simplefilter("error")
         held = GPClassifier(10.0 * RBF(0.5), optimizer=None).fit(rows, labels)
     np.testing.assert_array_equal(held.predict(rows), labels)
+
+
+def test_weights_soft_labels_and_kernels_that_are_held_have_other_words():
+    rows, two = np.array([[-1.0], [1.0]]), ["a", "b"]
+    held = RBF(Parameter(1.0, fixed=True))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UndeterminedWarning)
+        warnings.simplefilter("ignore", BoundWarning)
+        GPClassifier().fit(rows, two, sample_weight=[3.0, 3.0])
+        GPClassifier(held).fit(rows, two)
+        GPClassifier(soft_labels=True).fit(rows, [[0.5, 0.5], [0.5, 0.5]])
+
+
+def test_labels_that_can_be_separated_are_said_to_be():
+    kernel = Parameter(1.0, bounds=(0.5, 2.0)) * RBF(1.0)
+    with pytest.warns(BoundWarning, match="the labels can be separated"):
+        GPClassifier(kernel).fit(np.arange(10.0)[:, None], np.arange(10) > 4)
+
+
+def test_one_length_scale_for_all_columns_is_mentioned_at_its_bound():
+    # it ends there only where no column matters, whatever the hyperprior
+    rng = np.random.default_rng(0)
+    length = Parameter(1.0, bounds=(0.5, 2.0), prior=InverseHalfNormal(1.0))
+    rows = rng.normal(size=(60, 2))
+    with pytest.warns(BoundWarning, match=r"kernel\.RBF\.length_scale at its upper bound"):
+        GPClassifier(1.0 * RBF(length)).fit(rows, rows.sum(axis=1) > 0)

@@ -136,6 +136,15 @@ def test_blocks_of_another_shape_are_refused(monkeypatch, spoil, shape):
             call(X)
 
 
+@pytest.mark.parametrize(
+    "made", [lambda k: RBF() + k, lambda k: k * RBF(), lambda k: 2.0 * k, lambda k: k.on([0])]
+)
+def test_a_part_of_another_shape_is_named(monkeypatch, made):
+    monkeypatch.setattr(Misshapen, "spoil", staticmethod(lambda K: K[:, :1]))
+    with pytest.raises(ValueError, match=r"Misshapen\._block returned .* \(5, 1\), \(5, 5\)"):
+        made(Misshapen())(np.arange(5.0)[:, None])
+
+
 def test_blocks_may_be_strided(monkeypatch):
     monkeypatch.setattr(Misshapen, "spoil", staticmethod(lambda K: np.repeat(K, 2, axis=1)[:, ::2]))
     X = np.arange(5.0)[:, None]

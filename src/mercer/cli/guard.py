@@ -35,7 +35,8 @@ def guarded(debug: bool) -> Iterator[None]:
     except MercerError as error:
         _fail(str(error), debug)
     except ModuleNotFoundError as error:
-        _fail(f"{error.name} is not installed; try: python -m pip install {error.name}", debug)
+        name = (error.name or "a module").partition(".")[0]
+        _fail(f"{name} is not installed; try: python -m pip install {name}", debug)
     except MemoryError:
         _fail("there is not enough memory for this table", debug)
     except OSError as error:

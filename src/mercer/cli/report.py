@@ -78,8 +78,10 @@ def _relevance(summary: dict[str, Any]) -> list[str]:
         return []
     width = min(_NAME, max(len(row[0]) for row in rows[:_COLUMNS_SHOWN]))
     kernel = summary.get("kernel", "").lower()
-    if "+" in kernel or "linear" in kernel:
-        unit = ", by each part's share of the standard deviation"
+    if "+" in kernel:
+        unit = ", times each part's share of the standard deviation"
+    elif "linear" in kernel:
+        unit = ": share of the standard deviation"
     else:
         unit = ": standard deviation over length scale"
     lines = [f"columns, their length scales, and relevance{unit}"]

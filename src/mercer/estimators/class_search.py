@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 from joblib import effective_n_jobs
+from numpy.typing import NDArray
 
 from mercer.compute import run_together
 from mercer.errors import BoundWarning, MercerWarning, UndeterminedWarning, warn
@@ -21,16 +22,19 @@ from mercer.evidence import LatentObjective, Optimum
 
 __all__ = ["naming_the_classes", "search_classes", "warn_if_single"]
 
+Floats = NDArray[np.float64]
 _Result = TypeVar("_Result")
 
 
-def warn_if_single(targets: Targets) -> None:
-    """Warn where no class has two rows, from which alone hyperparameters could be learned."""
-    if np.all(np.sum(targets.Y, axis=0) <= 1.0):
+def warn_if_single(targets: Targets, weights: Floats | None) -> None:
+    """Warn where no class has two rows, from which hyperparameters could be learned."""
+    Y = targets.Y
+    counts = np.sum(Y if weights is None else weights[:, None] * Y, axis=0)
+    if np.all((Y == 0.0) | (Y == 1.0)) and np.all(counts <= 1.0):
         warn(
-            "no class has more than one row, so the labels say nothing of how fast the classes "
-            "change with the inputs, and probabilities are near to even. Give more rows, or what "
-            "you know as a kernel with optimizer=None",
+            "no class has more than one row, which says little of how the classes go with the "
+            "inputs: probabilities may be near to even. Give more rows, or what you know as a "
+            "kernel with optimizer=None",
             UndeterminedWarning,
         )
 

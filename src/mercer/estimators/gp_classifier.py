@@ -212,8 +212,9 @@ class GPClassifier(StorableEstimator, ClassEvidence, BayesianClassifier):
         check_class_options(self)
         with all_or_nothing(self):
             prepared = prepare_classes(self, X, y, sample_weight)
-            if self.optimizer is not None:
-                warn_if_single(prepared.targets)
+            first = prepared.objectives[0]
+            if self.optimizer is not None and first.theta.size:
+                warn_if_single(prepared.targets, first.data.weights)
             optima = search_classes(self, prepared.objectives)
             self._finish(prepared, optima, column_names(X))
         return self

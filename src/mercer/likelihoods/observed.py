@@ -62,8 +62,8 @@ def _or_infinite(likelihood: Likelihood, found: Floats) -> Floats:
         more = ", or fix df above 2: StudentT(df=Parameter(4.0, fixed=True))"
     warn(
         f"under {likelihood!r} an observation has no variance, its tails are too heavy, and the "
-        "standard deviation is infinite. Use predict_interval, or latent=True for the spread of "
-        f"the function alone{more}",
+        "standard deviation is infinite. Use predict_interval, log densities, or latent=True for "
+        f"the spread of the function alone{more}",
         MercerWarning,
     )
     return np.where(np.isnan(found), np.inf, found)

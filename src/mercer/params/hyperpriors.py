@@ -35,7 +35,8 @@ class Hyperprior:
     Attributes
     ----------
     is_level_above : bool
-        Whether it costs a parameter nothing to grow without end.
+        Whether long values are meant to be free: a fit that ends at the upper bound is as it should
+        be, and nothing is said of it.
     """
 
     is_level_above: bool = False
