@@ -327,3 +327,6 @@ def test_what_is_not_installed_is_named(capsys):
         raise ModuleNotFoundError("No module named 'pyarrow'", name="pyarrow.parquet")
     said = "mercer: pyarrow is not installed; try: python -m pip install pyarrow\n"
     assert capsys.readouterr().err == said
+    with pytest.raises(typer.Exit), guarded(debug=False):
+        raise ModuleNotFoundError("No module named 'mercer.x'", name="mercer.x")
+    assert "this is a fault of Mercer's" in capsys.readouterr().err

@@ -186,6 +186,7 @@ def test_weights_soft_labels_and_kernels_that_are_held_have_other_words():
         warnings.simplefilter("ignore", BoundWarning)
         GPClassifier().fit(rows, two, sample_weight=[3.0, 3.0])
         GPClassifier(held).fit(rows, two)
+        GPClassifier().fit(np.tile(rows, (9, 1)), 9 * two, sample_weight=np.full(18, 1 / 18))
         GPClassifier(soft_labels=True).fit(rows, [[0.5, 0.5], [0.5, 0.5]])
 
 
@@ -196,7 +197,7 @@ def test_labels_that_can_be_separated_are_said_to_be():
 
 
 def test_one_length_scale_for_all_columns_is_mentioned_at_its_bound():
-    # it ends there only where no column matters, whatever the hyperprior
+    # a bound of the user's own, in the way of a length scale that is longer
     rng = np.random.default_rng(0)
     length = Parameter(1.0, bounds=(0.5, 2.0), prior=InverseHalfNormal(1.0))
     rows = rng.normal(size=(60, 2))

@@ -29,7 +29,8 @@ _Result = TypeVar("_Result")
 def warn_if_single(targets: Targets, weights: Floats | None) -> None:
     """Warn where no class has two rows, from which hyperparameters could be learned."""
     Y = targets.Y
-    counts = np.sum(Y if weights is None else weights[:, None] * Y, axis=0)
+    # weights of less than 1 say that a row counts for less, not that it is not there
+    counts = np.sum(Y if weights is None else np.maximum(weights, 1.0)[:, None] * Y, axis=0)
     if np.all((Y == 0.0) | (Y == 1.0)) and np.all(counts <= 1.0):
         warn(
             "no class has more than one row, which says little of how the classes go with the "

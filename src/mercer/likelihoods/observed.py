@@ -62,7 +62,7 @@ def _or_infinite(likelihood: Likelihood, found: Floats) -> Floats:
         more = ", or fix df above 2: StudentT(df=Parameter(4.0, fixed=True))"
     warn(
         f"under {likelihood!r} an observation has no variance, its tails are too heavy, and the "
-        "standard deviation is infinite. Use predict_interval, log densities, or latent=True for "
+        "standard deviation is infinite. Intervals and log densities serve, and latent=True for "
         f"the spread of the function alone{more}",
         MercerWarning,
     )

@@ -35,8 +35,8 @@ class Hyperprior:
     Attributes
     ----------
     is_level_above : bool
-        Whether long values are meant to be free: a fit that ends at the upper bound is as it should
-        be, and nothing is said of it.
+        Whether large values are meant to be free: of several length scales, those that end at the
+        upper bound are not warned of.
     """
 
     is_level_above: bool = False
