@@ -22,10 +22,9 @@ MAX_ITER = 200  # GPClassifier's default
 
 # Of whole runs: a quick one measures none of it.
 NOTE = (
-    "Without its hyperprior Mercer finds scikit-learn's optimum and its log losses. With "
-    "it the columns that do not matter keep length scales that are long but finite, which "
-    "costs something here. It is there for fits to few rows, and to labels that can be "
-    "separated, whose log losses are far worse without it."
+    "Without its hyperprior Mercer finds scikit-learn's optimum and its log losses. The "
+    "hyperprior is there for fits to few rows, and to labels that can be separated, whose log "
+    "losses are far worse without it."
 )
 
 

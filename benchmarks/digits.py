@@ -20,11 +20,11 @@ AMPLITUDE = 10.0
 NOTE = (
     "What there is to gain at this kernel: with the softmax and the first 1000 rows an "
     "elliptical slice sampler, two chains of 40,000 steps, has log losses of 0.281 and "
-    "0.287, and accuracies of 0.944 and 0.936, beside 0.366 and 0.942 by Laplace's method, "
-    "whose probabilities are too near to even ones. EP with one class against the rest and "
-    "the logistic link has 0.324; the probit, which is steeper, fits this kernel better. "
-    "Maximising Laplace's evidence makes the log loss worse here, not better: it was 0.76 "
-    "with amplitude and length scale fitted (491 and 4.8)."
+    "0.287, and accuracies of 0.944 and 0.936. Around the mode Laplace's method has 0.366 and "
+    "0.942, probabilities too near to even ones; moving its mean from the mode to first order, "
+    "as the softmax here does, has 0.273. EP with one class against the rest and the logistic "
+    "link has 0.324; the probit, which is steeper, fits this kernel better. With amplitude and "
+    "length scale by Laplace's evidence (491 and 4.8) it is 0.75 around the mode and 0.21 moved."
 )
 
 
@@ -68,15 +68,17 @@ def _verdicts(times: dict[str, float], first: dict[str, Any], splits: dict[str, 
         verdicts.append(
             Verdict(f"{name}, speed", f"{faster:.1f} times", f"at least {wanted}", faster >= wanted)
         )
-    accuracy = first[REST][0]
-    verdicts.append(
-        Verdict(
-            f"{REST}, accuracy",
-            f"{accuracy:.3f}",
-            f"no worse than {first[SKLEARN][0]:.3f}",
-            accuracy >= first[SKLEARN][0],
+    theirs = first[SKLEARN][0]
+    for name in (SOFTMAX, REST):
+        accuracy = first[name][0]
+        verdicts.append(
+            Verdict(
+                f"{name}, accuracy",
+                f"{accuracy:.3f}",
+                f"no worse than {theirs:.3f}",
+                accuracy >= theirs,
+            )
         )
-    )
     gaps = splits[SOFTMAX][:, 0] - splits[REST][:, 0]
     error = float(np.std(gaps, ddof=1) / np.sqrt(len(gaps)))
     verdicts.append(

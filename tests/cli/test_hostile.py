@@ -343,7 +343,8 @@ def test_random_bytes_never_bring_a_traceback(tmp_path):
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("x.csv.gz", "zcat x.csv.gz | mercer fit - "),
+        ("x.csv.gz", "give - for its name and pipe it in: zcat x.csv.gz | mercer [.]{3}$"),
+        ("my x.tsv.xz", "pipe it in: xzcat 'my x.tsv.xz' | mercer "),
         ("x.parquet.gz", "compressed files are not read; unpack it first$"),
         ("x.csv.zip", "compressed files are not read; unpack it first$"),
         ("x.ods", r"what kind of table it is, one of \.csv"),

@@ -42,6 +42,19 @@ def test_a_small_term_ranks_no_column():
     assert "share" in lines[0] and "linear" in lines[1] and lines[1].endswith("#" * 20)
 
 
+@pytest.mark.parametrize("name", ["linear", "Linear", "rbf"])
+def test_relevance_is_told_in_its_unit(name):
+    X = np.random.default_rng(0).normal(size=(60, 2)) * [3.0, 4.0]
+    columns = [TableColumn("a", "number"), TableColumn("b", "number")]
+    kernel = Linear(length_scale=[1.0, 1.0]) if name != "rbf" else RBF([1.0, 1.0])
+    rows = _relevances([2.0 * kernel], columns, X)
+    head = _relevance({"relevances": rows, "kernel": name})[0]
+    is_share = np.isclose(np.linalg.norm([row[2] for row in rows]), 1.0)
+    assert is_share == (name != "rbf")
+    assert ("share of the standard deviation" in head) == is_share
+    assert ("standard deviation over length scale" in head) != is_share
+
+
 def test_terms_count_by_what_varies():
     """Far from 0 the linear kernel is large and yet nearly constant."""
     X = np.random.default_rng(0).normal(size=(40, 1))

@@ -23,13 +23,14 @@ from rich.measure import Measurement
 import mercer
 from mercer.cli import commands
 from mercer.cli.app import EXAMPLES, app
+from mercer.cli.guard import guarded
 from mercer.cli.kernels import parse_kernel, parse_period
 from mercer.cli.methods import METHODS
 from mercer.cli.progress import Pace, progress_bar
 from mercer.cli.summary import with_options
 from mercer.cli.tables import SUFFIXES
 from mercer.errors import TooLargeError
-from mercer.evidence import diagnostics
+from mercer.evidence import at_bounds, diagnostics
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
 COMMANDS = ["fit", "predict", "info", "demo"]
@@ -204,7 +205,7 @@ def test_fit_prints_warnings_as_sentences(run, tmp_path):
     arguments = ["-t", "y", "--kernel", "matern52", "-o", tmp_path / "m.mercer"]
     shown = run("fit", tmp_path / "d.csv", *arguments).stdout
     assert "Warning: The best hyperparameters found stand at a bound. the length scale of " in shown
-    assert "'the noise' at its upper bound: that input hardly matters" in shown
+    assert "'the noise' at its upper bound: hardly any effect on the target" in shown
     assert "(try --restarts 5)" in shown
     assert "UserWarning" not in shown and "length_scale" not in shown
 
@@ -220,6 +221,15 @@ def test_pace_counts_over_all_starts():
     assert pace.best == -5.0
 
 
+def test_pace_allows_for_a_start_more_than_announced():
+    pace = Pace(starts=1, inputs=2)
+    for start in (1, 2):
+        for i in range(1, 31):
+            pace.take(start, i, -5.0)
+            assert pace.done < pace.expected
+    assert pace.done == 60 and pace.expected == 66
+
+
 def test_the_progress_of_a_long_fit_of_many_rows_fits_into_80_columns():
     bar = progress_bar(Console(width=200))
     task = bar.add_task("", total=2000, best=f"{-1234567.891:.2f}")
@@ -231,7 +241,7 @@ def test_the_progress_of_a_long_fit_of_many_rows_fits_into_80_columns():
 @pytest.mark.parametrize("side", ["lower", "upper"])
 @pytest.mark.parametrize("name", ["noise", "length_scale", "variance", "period"])
 def test_advice_on_bounds_is_for_the_command_line(name, side):
-    said = with_options(diagnostics._advice(f"kernel.{name}", side))
+    said = with_options(at_bounds._advice(f"kernel.{name}", side))
     assert said and not PYTHON.search(said)
 
 
@@ -310,3 +320,13 @@ def test_an_interrupted_fit_keeps_the_best_so_far(data, tmp_path):
     assert "Warning: The fit was interrupted after" in output and "Saved as" in output
     assert mercer.cli.model.TableModel is type(mercer.load(path))
     assert mercer.load(path).estimator.status_ == "interrupted"
+
+
+def test_what_is_not_installed_is_named(capsys):
+    with pytest.raises(typer.Exit), guarded(debug=False):
+        raise ModuleNotFoundError("No module named 'pyarrow'", name="pyarrow.parquet")
+    said = "mercer: pyarrow is not installed; try: python -m pip install pyarrow\n"
+    assert capsys.readouterr().err == said
+    with pytest.raises(typer.Exit), guarded(debug=False):
+        raise ModuleNotFoundError("No module named 'mercer.x'", name="mercer.x")
+    assert "this is a fault of Mercer's" in capsys.readouterr().err

@@ -14,7 +14,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from mercer import GPRegressor
+from mercer import GPClassifier, GPRegressor
 from mercer.errors import (
     BoundWarning,
     CalibrationWarning,
@@ -25,7 +25,7 @@ from mercer.errors import (
 )
 from mercer.kernels import RBF, Linear, Periodic
 from mercer.likelihoods import Gaussian, Laplace
-from mercer.params import Parameter
+from mercer.params import InverseHalfNormal, Parameter
 
 from .data import X, Y
 
@@ -102,6 +102,19 @@ def test_without_names_bounds_are_named_by_parameters():
         GPRegressor(1.0 * RBF(SHORT)).fit(X, 5.0 * X.sum(axis=1))
 
 
+def test_a_column_that_does_not_matter_ends_at_its_bound_unmentioned():
+    # the hyperprior for labels is level there; without one the same end is told
+    rng = np.random.default_rng(2)
+    rows = rng.normal(size=(200, 2))
+    labels = rng.uniform(size=200) < 1 / (1 + np.exp(-3 * np.sin(2 * rows[:, 0])))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = GPClassifier().fit(rows, labels)
+    assert model.kernel_.kernel.length_scale[1] > 900 * rows[:, 1].std()
+    with pytest.warns(BoundWarning, match=r"length_scale\[1\] at its upper bound: hardly any"):
+        GPClassifier(hyperprior=None).fit(rows, labels)
+
+
 RNG = np.random.default_rng(3)
 PLACES = RNG.uniform(-2, 2, (60, 2))
 WAVE = np.sin(2 * PLACES[:, 0]) + PLACES[:, 1]
@@ -111,7 +124,7 @@ NOISE = RNG.standard_normal(60)
 @pytest.mark.parametrize(
     ("kernel", "remedy", "options"),
     [
-        (RBF(), r"write 1\.0 \* RBF\(length_scale=1\), or give normalize_y=True", {}),
+        (RBF(), r"for noise: .*write 1\.0 \* RBF\(length_scale=1\), or give normalize_y=", {}),
         (RBF() + 0.5 * Linear(), r"^RBF\(length_scale=1\) has no .* 1\.0 \* RBF\(", {}),
         ((RBF() + Linear()).on([0, 1]) * RBF(3.0), r"write 1\.0 \* \(", {}),
         (RBF(), r"leave-one-out density.*1\.0 \* RBF", {"objective": "loo"}),
@@ -152,3 +165,41 @@ def test_no_alarm_where_there_is_nothing_to_gain(kernel, y, options):
         warnings.simplefilter("always")
         GPRegressor(kernel, **options).fit(PLACES, y)
     assert not [w for w in caught if "no variance that could be learned" in str(w.message)]
+
+
+@pytest.mark.parametrize("labels", [["a", "b"], ["a", "b", "c"]])
+def test_one_row_of_each_class_tells_nothing(labels):
+    rows = np.arange(float(len(labels)))[:, None]
+    with pytest.warns(UndeterminedWarning, match="no class has more than one row"):
+        GPClassifier().fit(rows, labels)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        held = GPClassifier(10.0 * RBF(0.5), optimizer=None).fit(rows, labels)
+    np.testing.assert_array_equal(held.predict(rows), labels)
+
+
+def test_weights_soft_labels_and_kernels_that_are_held_have_other_words():
+    rows, two = np.array([[-1.0], [1.0]]), ["a", "b"]
+    held = RBF(Parameter(1.0, fixed=True))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UndeterminedWarning)
+        warnings.simplefilter("ignore", BoundWarning)
+        GPClassifier().fit(rows, two, sample_weight=[3.0, 3.0])
+        GPClassifier(held).fit(rows, two)
+        GPClassifier().fit(np.tile(rows, (9, 1)), 9 * two, sample_weight=np.full(18, 1 / 18))
+        GPClassifier(soft_labels=True).fit(rows, [[0.5, 0.5], [0.5, 0.5]])
+
+
+def test_labels_that_can_be_separated_are_said_to_be():
+    kernel = Parameter(1.0, bounds=(0.5, 2.0)) * RBF(1.0)
+    with pytest.warns(BoundWarning, match="the labels can be separated"):
+        GPClassifier(kernel).fit(np.arange(10.0)[:, None], np.arange(10) > 4)
+
+
+def test_one_length_scale_for_all_columns_is_mentioned_at_its_bound():
+    # a bound of the user's own, in the way of a length scale that is longer
+    rng = np.random.default_rng(0)
+    length = Parameter(1.0, bounds=(0.5, 2.0), prior=InverseHalfNormal(1.0))
+    rows = rng.normal(size=(60, 2))
+    with pytest.warns(BoundWarning, match=r"kernel\.RBF\.length_scale at its upper bound"):
+        GPClassifier(1.0 * RBF(length)).fit(rows, rows.sum(axis=1) > 0)

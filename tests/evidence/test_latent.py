@@ -107,8 +107,11 @@ def test_classes_that_are_coupled():
     _, gradient = objective(objective.theta)
     expected = differences(lambda t: objective(t)[0], objective.theta)
     np.testing.assert_allclose(gradient, expected, rtol=1e-5, atol=1e-5)
-    posterior, solution = objective.posterior(objective.theta)
+    mode = LatentObjective(kernel(), Softmax(3), means.Constant(), LatentData(X, Y, W), "map")
+    posterior, solution = mode.posterior(objective.theta)
     np.testing.assert_allclose(posterior.mean(X), solution.latent, atol=1e-8)
+    # which is not in the middle
+    assert np.any(np.abs(objective.posterior(objective.theta)[0].mean(X) - solution.latent) > 0.01)
 
 
 @pytest.mark.parametrize(("name", "engine"), [("StudentT", "ep"), ("Poisson", "vi")])

@@ -8,7 +8,7 @@ import pytest
 from mercer import means
 from mercer.errors import BoundWarning, ConvergenceWarning, NotPositiveDefiniteError
 from mercer.evidence import Data, Objective, hessian, maximise, standard_errors
-from mercer.evidence.diagnostics import warn_at_bounds
+from mercer.evidence.at_bounds import warn_at_bounds
 from mercer.evidence.directions import Directions
 from mercer.evidence.optimum import Lines
 from mercer.kernels import RBF
@@ -290,7 +290,7 @@ def test_advice_goes_by_the_parameters_own_name(name, advice):
 
 def test_warning_names_the_parameter_at_its_bound():
     objective = Quadratic([0.0, 99.0], np.eye(2))
-    with pytest.warns(BoundWarning, match=r"length_scale\[1\] at its upper bound: that input") as w:
+    with pytest.warns(BoundWarning, match=r"length_scale\[1\] at its upper bound: hardly any") as w:
         warn_at_bounds(objective, maximise(objective).theta)
     assert len(w) == 1 and "length_scale[0]" not in str(w[0].message)
 
@@ -315,5 +315,5 @@ def test_what_is_alike_at_bounds_is_said_once():
     with pytest.warns(BoundWarning) as caught:
         warn_at_bounds(objective, maximise(objective).theta, words)
     (text,) = [str(w.message) for w in caught]
-    assert "the length scales of 'c0', 'c1' and 'c2' at their upper bounds: those inputs" in text
+    assert "the length scales of 'c0', 'c1' and 'c2' at their upper bounds: hardly any" in text
     assert text.count("n_restarts") == 1

@@ -45,3 +45,12 @@ def test_mode_does_not_depend_on_it(size, monkeypatch):
     assert found.status == wanted.status
     assert found.log_evidence == pytest.approx(wanted.log_evidence, rel=1e-9)
     np.testing.assert_allclose(found.latent, wanted.latent, rtol=1e-6, atol=1e-6)
+
+
+def test_shrinks_without_the_matrix_where_the_roots_are_alike():
+    _, lower, K, precision = matrices()
+    assert single(lower, np.r_[0.0, precision[1:]]).shrink(precision) is None
+    v = np.random.default_rng(0).normal(size=len(K))
+    wanted = np.linalg.solve(np.eye(len(K)) + precision[:, None] * K, v)
+    found = single(lower, precision, np.empty(K.shape, order="F")).shrink(v)
+    np.testing.assert_allclose(found, wanted, rtol=0.0, atol=1e-5 * np.max(np.abs(wanted)))

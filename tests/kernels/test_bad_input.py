@@ -108,3 +108,44 @@ def test_shapes_that_do_not_fit():
 def test_parameters(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+class Misshapen(RBF):
+    """Whose blocks are spoilt by a function."""
+
+    spoil = staticmethod(lambda K: K)
+
+    def _block(self, A, B):
+        return type(self).spoil(super()._block(A, B))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "shape"),
+    [
+        (lambda K: K[:, :1], r"\(5, 1\)"),
+        (lambda K: np.hstack([K, K]), r"\(5, 10\)"),
+        (lambda K: None, r"\(1,\)"),
+    ],
+)
+def test_blocks_of_another_shape_are_refused(monkeypatch, spoil, shape):
+    monkeypatch.setattr(Misshapen, "spoil", staticmethod(spoil))
+    X, kernel = np.arange(5.0)[:, None], Misshapen()
+    for call in (kernel, kernel.gram_lower, lambda X: kernel(X, X)):
+        said = rf"Misshapen\._block returned an array of shape {shape}, \(5, 5\) is wanted"
+        with pytest.raises(ValueError, match=said):
+            call(X)
+
+
+@pytest.mark.parametrize(
+    "made", [lambda k: RBF() + k, lambda k: k * RBF(), lambda k: 2.0 * k, lambda k: k.on([0])]
+)
+def test_a_part_of_another_shape_is_named(monkeypatch, made):
+    monkeypatch.setattr(Misshapen, "spoil", staticmethod(lambda K: K[:, :1]))
+    with pytest.raises(ValueError, match=r"Misshapen\._block returned .* \(5, 1\), \(5, 5\)"):
+        made(Misshapen())(np.arange(5.0)[:, None])
+
+
+def test_blocks_may_be_strided(monkeypatch):
+    monkeypatch.setattr(Misshapen, "spoil", staticmethod(lambda K: np.repeat(K, 2, axis=1)[:, ::2]))
+    X = np.arange(5.0)[:, None]
+    np.testing.assert_array_equal(Misshapen()(X), RBF()(X))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from mercer.errors import MercerWarning
 from mercer.likelihoods import (
     Custom,
     EpsilonInsensitive,
@@ -18,7 +19,7 @@ from mercer.likelihoods import (
     SoftLabels,
     StudentT,
 )
-from mercer.likelihoods.observed import observed_cov, observed_gradients
+from mercer.likelihoods.observed import observed_cov, observed_gradients, observed_var
 
 
 def test_derivatives_of_moments_in_closed_form():
@@ -43,6 +44,31 @@ def test_joint_covariances_of_wide_and_of_certain_values():
     np.testing.assert_allclose(cov, expected, rtol=1e-6, atol=1e-8)
 
 
+def test_a_training_row_has_its_own_noise():
+    mean, var = np.array([0.5, -1.0, 2.0]), np.array([0.3, 0.1, 0.0])
+    known = np.array([1.0, 4.0, 2.0])
+    np.testing.assert_allclose(Gaussian(known).training_var(mean, var), var + known)
+    for likelihood in (Gaussian(0.5), StudentT(4.0, 0.3), Poisson()):
+        expected = likelihood.predictive_var(mean, var)
+        np.testing.assert_allclose(likelihood.training_var(mean, var), expected, rtol=1e-12)
+
+
+class Cauchy(Custom):
+    """Has neither mean nor variance."""
+
+    def conditional_mean(self, f):
+        return np.full(np.shape(f), np.nan)
+
+    conditional_var = conditional_mean
+
+
+def test_only_who_has_degrees_of_freedom_is_told_to_fix_them():
+    for likelihood in (StudentT(1.5, 0.3), Cauchy(log_normal)):
+        with pytest.warns(MercerWarning, match="no variance.*latent=True") as caught:
+            assert np.all(np.isinf(observed_var(likelihood, np.zeros(2), np.ones(2))))
+        assert ("fix df" in str(caught[0].message)) == isinstance(likelihood, StudentT)
+
+
 # --- what likelihoods say of themselves ---------------------------------------------------------
 
 
@@ -63,25 +89,26 @@ class Narrow(Huber):
     is_symmetric = True
 
 
-# likelihood: (adds noise, symmetric)
+# likelihood: (adds noise, symmetric, of labels)
 FLAGS = {
-    Gaussian(0.5): (True, True),
-    Gaussian(): (True, True),
-    Laplace(0.3): (True, True),
-    EpsilonInsensitive(0.1, 0.3): (True, True),
-    Huber(0.3): (True, True),
-    StudentT(4.0, 0.3): (True, True),
-    MixtureNoise([0.8, 0.2], [0.0, 2.0], [0.1, 1.0]): (True, False),
-    Poisson(): (False, False),
-    Logistic(): (False, False),
-    Probit(): (False, False),
-    SoftLabels(Logistic()): (False, False),
-    Custom(log_normal): (False, False),
-    Shifted(4.0, 0.3): (True, False),  # no such claim is inherited
-    Narrow(0.3): (True, True),
+    Gaussian(0.5): (True, True, False),
+    Gaussian(): (True, True, False),
+    Laplace(0.3): (True, True, False),
+    EpsilonInsensitive(0.1, 0.3): (True, True, False),
+    Huber(0.3): (True, True, False),
+    StudentT(4.0, 0.3): (True, True, False),
+    MixtureNoise([0.8, 0.2], [0.0, 2.0], [0.1, 1.0]): (True, False, False),
+    Poisson(): (False, False, False),
+    Logistic(): (False, False, True),
+    Probit(): (False, False, True),
+    SoftLabels(Logistic()): (False, False, True),
+    Custom(log_normal): (False, False, False),
+    Shifted(4.0, 0.3): (True, False, False),  # no such claim is inherited
+    Narrow(0.3): (True, True, False),
 }
 
 
 @pytest.mark.parametrize("likelihood", FLAGS, ids=repr)
 def test_flags(likelihood):
-    assert (likelihood.adds_noise, likelihood.is_symmetric) == FLAGS[likelihood]
+    flags = likelihood.adds_noise, likelihood.is_symmetric, likelihood.is_of_labels
+    assert flags == FLAGS[likelihood]

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from mercer.params import Flat, Gamma, HalfNormal, InverseGamma, LogNormal
+from mercer.params import Flat, Gamma, HalfNormal, InverseGamma, InverseHalfNormal, LogNormal
 from mercer.registry import from_json, to_json
 
 # Each hyperprior beside the same density in SciPy, at arguments away from 1.
@@ -60,6 +60,7 @@ VECTORS = [
     (Gamma([1.0, 2.0, 3.0], [0.5, 2.0, 1.0]), lambda a, b: Gamma(a, b)),
     (InverseGamma([1.0, 2.0, 3.0], [0.5, 2.0, 1.0]), lambda a, b: InverseGamma(a, b)),
     (HalfNormal([1.0, 2.0, 3.0]), lambda a: HalfNormal(a)),
+    (InverseHalfNormal([1.0, 2.0, 3.0]), lambda a: InverseHalfNormal(a)),
     (LogNormal([0.0, 1.0, -1.0], 0.3), lambda a, b: LogNormal(a, b)),
 ]
 
@@ -81,6 +82,19 @@ def test_flat():
     np.testing.assert_array_equal(prior.derivative(X), np.zeros(7))
     with pytest.raises(ValueError, match="improper"):
         prior.sample(np.random.default_rng(0), 1)
+
+
+def test_inverse_half_normal_is_half_normal_in_the_inverse():
+    prior, of_inverse = InverseHalfNormal(1.7), stats.halfnorm(scale=1 / 1.7)
+    want = of_inverse.logpdf(1 / X)
+    np.testing.assert_allclose(prior.log_density(X), want, rtol=1e-12, atol=1e-12)
+    h = 1e-5
+    slope = (of_inverse.logpdf(np.exp(h) / X) - of_inverse.logpdf(np.exp(-h) / X)) / (2 * h)
+    np.testing.assert_allclose(X * prior.derivative(X), -slope, rtol=1e-8, atol=1e-9)
+    draws = prior.sample(np.random.default_rng(3), 2000)
+    assert stats.kstest(1 / draws, of_inverse.cdf).pvalue > 0.01
+    # level where x is long: a column that does not matter costs nothing
+    assert np.ptp(prior.log_density(np.array([1e4, 1e8]))) < 1e-7
 
 
 @pytest.mark.parametrize(
@@ -116,6 +130,7 @@ def test_arguments_are_copied_and_read_only():
         (lambda: Gamma(-1.0, 1.0), "Gamma: shape must be a positive"),
         (lambda: Gamma(1.0, np.inf), "Gamma: rate must be a positive"),
         (lambda: InverseGamma(1.0, [1.0, -2.0]), "InverseGamma: scale must be a positive"),
+        (lambda: InverseHalfNormal(0.0), "InverseHalfNormal: scale must be a positive"),
         (lambda: HalfNormal([[1.0]]), "HalfNormal: scale must be a positive number or a vector"),
     ],
 )

@@ -26,7 +26,7 @@ def test_without_matplotlib(monkeypatch):
         return original(name, *rest, **options)
 
     monkeypatch.setattr(builtins, "__import__", refuse)
-    with pytest.raises(ImportError, match=r'pip install "mercer\[plot\]"'):
+    with pytest.raises(ImportError, match="python -m pip install matplotlib"):
         mercer.plotting.plot_samples(RBF(1.0), (0, 1))
 
 

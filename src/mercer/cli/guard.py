@@ -16,6 +16,8 @@ from mercer.errors import MercerError
 
 __all__ = ["guarded"]
 
+_FAULT = "this is a fault of Mercer's ({}: {}); --debug shows where"
+
 
 @contextlib.contextmanager
 def guarded(debug: bool) -> Iterator[None]:
@@ -35,7 +37,10 @@ def guarded(debug: bool) -> Iterator[None]:
     except MercerError as error:
         _fail(str(error), debug)
     except ModuleNotFoundError as error:
-        _fail(f"{error.name} is not installed; try: pip install 'mercer[cli]'", debug)
+        name = (error.name or "mercer").partition(".")[0]
+        if name == "mercer":
+            _fail(_FAULT.format(type(error).__name__, error), debug)
+        _fail(f"{name} is not installed; try: python -m pip install {name}", debug)
     except MemoryError:
         _fail("there is not enough memory for this table", debug)
     except OSError as error:
@@ -44,10 +49,7 @@ def guarded(debug: bool) -> Iterator[None]:
     except ValueError as error:
         _fail(str(error), debug)
     except Exception as error:
-        _fail(
-            f"this is a fault of Mercer's ({type(error).__name__}: {error}); --debug shows where",
-            debug,
-        )
+        _fail(_FAULT.format(type(error).__name__, error), debug)
 
 
 def _fail(message: str, debug: bool, code: int = 1) -> None:

@@ -17,7 +17,7 @@ def main() -> None:
             raise  # a fault, not something to install
         sys.exit(
             f"mercer: the command line needs {error.name}, which is not installed; "
-            "try: python -m pip install 'mercer[cli]'"
+            "try: python -m pip install typer rich"
         )
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

@@ -46,7 +46,8 @@ class Pace:
         *ended, current = self.counts.values() or [0]
         usual = round(sum(ended) / len(ended)) if ended else self.usual
         still = max(usual, current + max(3, current // 5))
-        return sum(ended) + still + usual * (self.starts - len(ended) - 1)
+        # a second look after the last start is one more than were announced
+        return sum(ended) + still + usual * max(0, self.starts - len(ended) - 1)
 
 
 @contextlib.contextmanager

@@ -77,9 +77,14 @@ def _relevance(summary: dict[str, Any]) -> list[str]:
     if not rows:
         return []
     width = min(_NAME, max(len(row[0]) for row in rows[:_COLUMNS_SHOWN]))
-    lines = ["columns, their length scales, and relevance: standard deviation over length scale"]
-    if "+" in summary.get("kernel", ""):
-        lines[0] += ",\n  times the share that this part of the kernel has in what is explained"
+    kernel = summary.get("kernel", "").lower()
+    if "+" in kernel:
+        unit = ", times each part's share of the standard deviation"
+    elif "linear" in kernel:
+        unit = ": share of the standard deviation"
+    else:
+        unit = ": standard deviation over length scale"
+    lines = [f"columns, their length scales, and relevance{unit}"]
     largest = rows[0][2] or 1.0
     for name, scale, relevance in rows[:_COLUMNS_SHOWN]:
         short = name if len(name) <= width else name[: width - 3] + "..."

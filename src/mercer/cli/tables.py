@@ -8,6 +8,7 @@ CSV file would hold, so that both kinds of file mean the same.
 from __future__ import annotations
 
 import difflib
+import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -99,10 +100,12 @@ def read_table(path: str) -> Table:
                 f"{listed(list(SUFFIXES), 9)}"
             )
         inner = SUFFIXES.get(Path(path).with_suffix("").suffix.lower())
-        piped = f", or at once: {unpack} {path} | mercer fit - ..." if unpack else ""
+        piped = (
+            f", or give - for its name and pipe it in: {unpack} {shlex.quote(path)} | mercer ..."
+        )
         raise InputError(
             f"{path}: compressed files are not read; unpack it first"
-            + (piped if inner == "csv" else "")
+            + (piped if unpack and inner == "csv" else "")
         )
     if kind == "parquet":
         from mercer.cli.parquet_files import read_parquet

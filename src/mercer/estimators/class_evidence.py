@@ -100,8 +100,8 @@ class ClassEvidence(FittedProcess):
 
         At the fitted hyperparameters, with what the other rows were found to say held: refitting
         without the row would move that a little too. One more solution of the engine, O(n^3) time.
-        Of soft labels the density is the expected one. With "map" it is that of Laplace's method,
-        which has the same mode and curvature.
+        Of soft labels the density is the expected one. With "map" it is that of Laplace's method
+        around the mode, which is where "laplace" stays but for a softmax of three or more classes.
 
         There is an entry for each row of `X_train_` and `y_train_`, in their order. Rows of weight
         0 are not among them: `predict_proba` answers for these, which are left out already.
@@ -115,7 +115,9 @@ class ClassEvidence(FittedProcess):
         if self._kind == "softmax":
             problem = objectives[0].problem(self.kernel_, self.likelihood_, self.mean_)
             assert isinstance(problem, SoftmaxProblem)
-            proba = softmax_probabilities(*leave_one_out(problem, objectives[0].state)).values
+            at_mode = objectives[0].inference == "map"
+            left_out = leave_one_out(problem, objectives[0].state, at_mode)
+            proba = softmax_probabilities(*left_out).values
         else:
             left = [_judge(o).leave_one_out(o.theta) for o in objectives]
             mean, var = (

@@ -11,16 +11,33 @@ from typing import Any, TypeVar
 
 import numpy as np
 from joblib import effective_n_jobs
+from numpy.typing import NDArray
 
 from mercer.compute import run_together
-from mercer.errors import BoundWarning, MercerWarning, warn
+from mercer.errors import BoundWarning, MercerWarning, UndeterminedWarning, warn
+from mercer.estimators.labels import Targets
 from mercer.estimators.options import as_generator
 from mercer.estimators.search import maximise_for, report_of
 from mercer.evidence import LatentObjective, Optimum
 
-__all__ = ["naming_the_classes", "search_classes"]
+__all__ = ["naming_the_classes", "search_classes", "warn_if_single"]
 
+Floats = NDArray[np.float64]
 _Result = TypeVar("_Result")
+
+
+def warn_if_single(targets: Targets, weights: Floats | None) -> None:
+    """Warn where no class has two rows, from which hyperparameters could be learned."""
+    Y = targets.Y
+    # weights of less than 1 say that a row counts for less, not that it is not there
+    counts = np.sum(Y if weights is None else np.maximum(weights, 1.0)[:, None] * Y, axis=0)
+    if np.all((Y == 0.0) | (Y == 1.0)) and np.all(counts <= 1.0):
+        warn(
+            "no class has more than one row, which says little of how the classes go with the "
+            "inputs: probabilities may be near to even. Give more rows, or what you know as a "
+            "kernel with optimizer=None",
+            UndeterminedWarning,
+        )
 
 
 def search_classes(estimator: Any, objectives: Sequence[LatentObjective]) -> list[Optimum]:

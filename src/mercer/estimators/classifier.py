@@ -48,19 +48,16 @@ class BayesianClassifier(
 
     # --- classes ------------------------------------------------------------------------------
 
-    def predict(self, X: ArrayLike, **others: Any) -> NDArray[Any]:
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Predict the class of each row: the most probable one by `predict_proba`.
+
+        How sure it is, `predict_proba` says; the spread of the latent function is had from
+        ``predict_latent(X, return_std=True)``.
 
         Returns
         -------
         ndarray of shape (n,)
         """
-        if others:
-            raise TypeError(
-                f"{type(self).__name__}.predict() takes X alone and returns labels, got "
-                f"{', '.join(others)}; predict_proba(X) says how sure they are, and "
-                "predict_latent(X, return_std=True) has the spread of the latent function"
-            )
         values = self._probabilities(X).values
         return np.asarray(self.classes_[np.argmax(values, axis=1)])
 

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from mercer.estimators.class_fit import ClassFit
 from mercer.estimators.class_options import check_class_options
-from mercer.estimators.class_search import search_classes
+from mercer.estimators.class_search import search_classes, warn_if_single
 from mercer.estimators.classification import prepare_classes
 from mercer.estimators.classifier import BayesianClassifier
 from mercer.estimators.nested import column_names
@@ -41,9 +41,9 @@ class GPClassifier(StorableEstimator, ClassFit, BayesianClassifier):
         How the posterior is approximated: a Gaussian at its mode, with its curvature; expectation
         propagation, whose probabilities are the most exact; the Gaussian nearest in KL(q, p);
         bounds on the logistic function (BKM 76), which that alone has; or "map", the mode at the
-        hyperparameters that "laplace" finds, which has no evidence of its own. "laplace" ranks
-        classes well, but with many of them its probabilities are too even: for probabilities take
-        "ep" with the likelihood "probit".
+        hyperparameters that "laplace" finds, which has no evidence of its own. With a softmax of
+        three classes or more "laplace" moves the mean from the mode to the middle of the posterior,
+        to first order, by which probabilities are less even; "map" stays at the mode.
     multi_class : {"auto", "softmax", "one_vs_rest"}, default "auto"
         What is done with three classes or more. "softmax" has coupled functions that share their
         hyperparameters, by Laplace's method. "one_vs_rest" has each class against all others as a
@@ -60,11 +60,11 @@ class GPClassifier(StorableEstimator, ClassFit, BayesianClassifier):
         The mean of the latent functions. "constant" and "linear" are searched for with the
         hyperparameters.
     hyperprior : {"default", None}, default "default"
-        Whether the default kernel has hyperpriors: of length scales log-normal ones with the mode
-        at four times the start, which keep columns of little use from being fitted to chance; of
-        the variance an exponential one with a mean of three times the start. Without that the
-        variance has no end where the classes can be separated. A kernel of your own carries its
-        own, and is not touched.
+        Whether the default kernel has hyperpriors: of length scales ones that fall where they are
+        short, which keeps columns of little use from being fitted to chance, and are level where
+        they are long; of the variance an exponential one with a mean of three times the start.
+        Without that the variance has no end where the classes can be separated. A kernel of your
+        own carries its own, and is not touched.
     optimizer : {"lbfgs", None} or callable, default "lbfgs"
         None keeps the hyperparameters as given. A callable has scikit-learn's signature.
     n_restarts : int, default 0
@@ -203,6 +203,9 @@ class GPClassifier(StorableEstimator, ClassFit, BayesianClassifier):
         check_class_options(self)
         with all_or_nothing(self):
             prepared = prepare_classes(self, X, y, sample_weight)
+            first = prepared.objectives[0]
+            if self.optimizer is not None and first.theta.size:
+                warn_if_single(prepared.targets, first.data.weights)
             optima = search_classes(self, prepared.objectives)
             self._finish(prepared, optima, column_names(X))
         return self

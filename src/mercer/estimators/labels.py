@@ -50,7 +50,7 @@ def checked_labels(y: Any) -> NDArray[Any]:
         "leave those rows out, or give all rows to TransductiveGPClassifier(unlabeled=None), which "
         "finds the labels of rows that have none",
     )
-    # of other objects than arrays NumPy is not asked, since it might not be let
+    # np.shape asks an object's __array_function__, which may refuse (as in scikit-learn's checks)
     given = np.shape(y) if isinstance(y, list | tuple) else getattr(y, "shape", ())
     shape: tuple[int, ...] = tuple(given)
     if len(shape) == 2 and shape[1] > 1:

@@ -21,7 +21,7 @@ from mercer.evidence import Data, LatentData, LatentObjective, undetermined
 from mercer.evidence.defaults import default_starts
 from mercer.evidence.mean_start import begun_mean
 from mercer.kernels import Kernel, Scaled
-from mercer.likelihoods import Gaussian, Likelihood, Poisson
+from mercer.likelihoods import Gaussian, Likelihood
 from mercer.likelihoods.spread import spread_of
 from mercer.means import Mean
 
@@ -142,7 +142,7 @@ def _undetermined(rows: Rows, likelihood: Likelihood, mean: Mean) -> str | None:
     """
     if likelihood.adds_noise:
         return undetermined(Data(rows.X, rows.Y, rows.weights, np.ones(1)), mean)
-    if isinstance(likelihood, Poisson) and not np.any(rows.Y):
+    if likelihood.counts_events and not np.any(rows.Y):
         return "all counts are 0"
     return "there is only one row" if len(rows.Y) == 1 else None
 

@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 
-from mercer.errors import MercerWarning, warn
 from mercer.estimators.nested import NestedParameters
 from mercer.estimators.options import as_generator
 from mercer.estimators.process import FittedProcess
@@ -113,7 +112,6 @@ class BayesianRegressor(
                 m = mean / s
                 mean = s * observed_mean(likelihood, m, np.einsum("iip->ip", cov).copy())
                 cov = observed_cov(likelihood, m, cov)
-                _warn_of_no_variance(likelihood, np.einsum("iip->ip", cov))
                 cov *= s**2
             return self._shaped(mean), self._shaped(cov)
         if return_std or not (latent or likelihood.adds_noise):
@@ -127,7 +125,6 @@ class BayesianRegressor(
             mean = s * observed_mean(likelihood, m, v)
             if return_std:
                 std = s * np.sqrt(observed_var(likelihood, m, v))
-                _warn_of_no_variance(likelihood, std)
         return (self._shaped(mean), self._shaped(std)) if return_std else self._shaped(mean)
 
     def predict_interval(
@@ -180,7 +177,7 @@ class BayesianRegressor(
         mean, var = predictive.mean_and_var(X)
         mean, var = mean / s, var / s**2
         dmean, dvar = observed_gradients(likelihood, mean, var, dmean / s, dvar / s**2)
-        std = np.sqrt(observed_var(likelihood, mean, var))
+        std = np.sqrt(likelihood.predictive_var(mean, var))  # NaN where there is none: no slope
         safe = np.where(std > 0, std, 1.0)[:, None, :]
         dstd = np.where(std[:, None, :] > 0, dvar / (2.0 * safe), 0.0)
         return InputGradient(self._shaped(s * dmean), self._shaped(s * dstd))
@@ -251,15 +248,3 @@ class BayesianRegressor(
         if not latent:
             draws = predictive.scale * likelihood.sample(draws / predictive.scale, rng)
         return draws.transpose(0, 2, 1) if self._multioutput else draws[..., 0]
-
-
-def _warn_of_no_variance(likelihood: Likelihood, spread: Floats) -> None:
-    """Warn of noise with tails so heavy that the spread of an observation is infinite."""
-    if np.any(np.isinf(spread)):
-        warn(
-            f"under {likelihood!r} an observation has no variance, its tails are too heavy, and "
-            "the standard deviation is infinite. Use predict_interval, or latent=True for the "
-            "spread of the function alone, or fix df above 2: "
-            "StudentT(df=Parameter(4.0, fixed=True))",
-            MercerWarning,
-        )

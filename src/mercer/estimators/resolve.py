@@ -15,8 +15,7 @@ from mercer.estimators.options import (
 )
 from mercer.evidence import CRITERIA, best_engine, engines_that_take, require_pair
 from mercer.kernels import Kernel, from_sklearn
-from mercer.likelihoods import Gaussian, Likelihood, SoftLabels, Softmax
-from mercer.likelihoods.labels import Binary
+from mercer.likelihoods import Gaussian, Likelihood
 from mercer.params import Parameter
 
 __all__ = [
@@ -76,9 +75,9 @@ def require_mercer(kernel: Kernel) -> None:
     if not kernel.is_mercer:
         raise ValueError(
             f"{kernel!r} is not a Mercer kernel, so it is no covariance of a Gaussian process. "
-            "Two ways out: Flipped(kernel) makes a covariance of it; a Laplacian process or "
-            "relevance vectors (LaplacianProcessRegressor, RelevanceVectorRegressor) take it as "
-            "it is"
+            "Two ways out: Flipped(kernel) makes a covariance of it; Laplacian processes and "
+            "relevance vectors take it as it is (LaplacianProcessRegressor and "
+            "RelevanceVectorRegressor, which are planned)"
         )
 
 
@@ -86,7 +85,7 @@ def as_likelihood(spec: Any, from_kernel: Parameter | None) -> Likelihood | None
     """Return the likelihood, or None where Gaussian noise is to be chosen from the data."""
     if spec is None:
         return None if from_kernel is None else Gaussian(from_kernel)
-    if isinstance(spec, Binary | Softmax | SoftLabels):
+    if getattr(spec, "is_of_labels", False):
         raise ValueError(
             f"{spec!r} is a likelihood of classes, and the targets of a regression are numbers; "
             "use GPClassifier"

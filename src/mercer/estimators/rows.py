@@ -131,8 +131,12 @@ def checked_weights(sample_weight: ArrayLike, n: int) -> Floats:
         weights = np.full(n, float(weights))
     if weights.shape != (n,):
         raise ValueError(f"sample_weight must have shape ({n},), got shape {weights.shape}")
-    if not np.all(np.isfinite(weights)) or np.any(weights < 0):
-        raise ValueError("sample_weight must hold finite numbers that are not negative")
+    wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    if wrong.size:
+        raise ValueError(
+            "sample_weight must hold finite numbers that are not negative, got "
+            f"{weights[wrong[0]]} in row {wrong[0]}"
+        )
     if not np.any(weights):
         raise ValueError("sample_weight must hold at least one non-zero number")
     return weights

@@ -66,8 +66,7 @@ def search(estimator: Any, prepared: Prepared, columns: list[str] | None) -> Opt
         optimum = ascend(mode, max_iter=estimator.max_iter, report=report)
     else:
         rng = as_generator(estimator.random_state)
-        again = _counted(prepared.again, report)
-        optimum = maximise_for(estimator, objective, rng, report, estimator.n_jobs, again)
+        optimum = maximise_for(estimator, objective, rng, report, estimator.n_jobs, prepared.again)
     objective.release()
     warn_of_search(objective, optimum, columns)
     if joint:
@@ -118,19 +117,6 @@ def report_of(estimator: Any, parts: int = 1) -> Report | None:
         told: Report = estimator.verbose
         return told
     return Lines(parts * (1 + estimator.n_restarts)) if estimator.verbose else None
-
-
-def _counted(again: Again | None, report: Report | None) -> Again | None:
-    """Return the same, and let the lines of a report count one start more if there is one."""
-    if again is None or not isinstance(report, Lines):
-        return again
-
-    def counted(end: Optimum) -> Floats | None:
-        point = again(end)
-        report.n_starts += point is not None
-        return point
-
-    return counted
 
 
 def history_of(optimum: Optimum) -> dict[str, Floats]:

@@ -74,7 +74,8 @@ class TransductiveGPClassifier(StorableEstimator, BayesianClassifier):
         they are hard in both cases.
     unlabeled : any, default -1
         The mark in y of rows that have no label. None and NaN stand for any missing value. Where no
-        row is marked there is a warning: this is then :class:`GPClassifier`.
+        row is marked there is a warning: this is then :class:`GPClassifier`, and for three classes
+        or more that with inference="map".
     mean : {"zero", "constant", "linear"}, Mean or callable, default "zero"
         The mean of the latent functions, as that of :class:`GPClassifier`.
     hyperprior : {"default", None}, default "default"

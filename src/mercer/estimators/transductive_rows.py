@@ -81,10 +81,11 @@ def part_rows(
     _require_classes(given, int(np.sum(kept & ~known)), mark)
     targets = hard_targets(given)
     if np.all(known[kept]):
+        # of three classes or more, "laplace" has another mean
+        plain = "GPClassifier" + ("(inference='map')" if len(targets.classes) > 2 else "")
         warn(
             f"no row is marked as without a label by unlabeled={mark!r}, so that this is an "
-            "ordinary classifier, GPClassifier. Give all rows, and mark in y those that have no "
-            "label",
+            f"ordinary classifier, {plain}. Give all rows, and mark in y those that have no label",
             MercerWarning,
         )
     codes = np.full(n, -1)

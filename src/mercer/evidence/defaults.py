@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from mercer.kernels import RBF, Scaled
 from mercer.likelihoods import Gaussian
-from mercer.params import Gamma, LogNormal, Parameter
+from mercer.params import Gamma, InverseHalfNormal, LogNormal, Parameter
 
 __all__ = [
     "bounded_noise",
@@ -95,20 +95,18 @@ def default_class_kernel(widths: Floats, variance: float, hyperprior: bool = Tru
     """Return the kernel of `default_kernel` for latent functions that are seen through labels.
 
     Its hyperpriors are others. Labels say less than numbers do, above all of columns that do not
-    matter: the mode of a length scale is at four times its start, and the width in the logarithm
-    is 2. Labels that can be separated are the more probable the larger the variance, without end:
-    its hyperprior is exponential with a mean of three times the start, so that small variances cost
-    nothing and labels at random are left unexplained. What was measured is in decision 0003.
+    matter: that of a length scale falls where it is shorter than the start, and is level where it
+    is longer. Labels that can be separated are the more probable the larger the variance, without
+    end: its hyperprior is exponential with a mean of three times the start, so that small variances
+    cost nothing and labels at random are left unexplained. What was measured is in decision 0008.
     """
     kernel = default_kernel(widths, variance, hyperprior=False)
     if not hyperprior:
         return kernel
     scales = kernel.kernel.parameters["length_scale"]
-    # the mode of LogNormal(a, s) is exp(a - s^2)
-    prior = LogNormal(np.log(4.0 * np.asarray(scales.value)) + 4.0, 2.0)
     return Scaled(
         Parameter(variance, prior=Gamma(1.0, 1.0 / (3.0 * variance))),
-        RBF(scales.replace(prior=prior)),
+        RBF(scales.replace(prior=InverseHalfNormal(scales.value))),
     )
 
 

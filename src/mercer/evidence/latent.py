@@ -20,8 +20,8 @@ from mercer.evidence.guarded import Fitted, Guarded, LeftOut
 from mercer.evidence.mean_start import begun_mean, mean_directions
 from mercer.inference import LatentLeftOut, LatentProblem
 from mercer.kernels import Kernel
-from mercer.likelihoods import Gaussian, Softmax
-from mercer.likelihoods.observed import observed_mean, observed_var
+from mercer.likelihoods import Softmax
+from mercer.likelihoods.observed import observed_mean, observed_training_var
 from mercer.means import Mean
 from mercer.params import Parametrised
 from mercer.posterior import Posterior
@@ -242,7 +242,10 @@ class LatentObjective(Guarded):
         parts = self._with(theta)
         if self._best is not None and np.array_equal(theta, self._best[1]):
             self.state = self._best[2]
-        posterior, solution = self.engine.posterior(self.problem(*parts), parts[2], self.state)
+        # Of the engines for one function that for "map" is another; a softmax has one for both.
+        where = {"at_mode": self.inference == "map"} if isinstance(parts[1], Softmax) else {}
+        problem = self.problem(*parts)
+        posterior, solution = self.engine.posterior(problem, parts[2], self.state, **where)
         self.state = solution.state
         return posterior, solution
 
@@ -278,11 +281,8 @@ class LatentObjective(Guarded):
         """Predict each row from all the others, in closed form, at the start."""
         left = self.leave_one_out(self.theta)
         mean = observed_mean(self.likelihood, left.mean, left.variance)
-        if isinstance(self.likelihood, Gaussian):  # whose rows may have variances of their own
-            var = left.variance + self.likelihood.variances(len(mean))
-        else:
-            var = observed_var(self.likelihood, left.mean, left.variance)
-        return LeftOut(_columns(mean), _columns(np.sqrt(var)), _columns(left.log_density))
+        std = np.sqrt(observed_training_var(self.likelihood, left.mean, left.variance))
+        return LeftOut(_columns(mean), _columns(std), _columns(left.log_density))
 
     @property
     def start(self) -> list[Floats]:

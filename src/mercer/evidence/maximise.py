@@ -6,6 +6,7 @@ import copy
 import signal
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from scipy.optimize import OptimizeResult, minimize
 
 from mercer.compute import run_together
 from mercer.errors import ConvergenceWarning, NotPositiveDefiniteError, warn
-from mercer.evidence.optimum import Function, Optimum, Recorder, Report
+from mercer.evidence.optimum import Function, Lines, Optimum, Recorder, Report
 from mercer.evidence.searchable import Searchable
 from mercer.evidence.starts import Again, starts
 from mercer.linalg import JITTERS
@@ -180,6 +181,8 @@ def maximise(
     best = _best(ended)
     further = None if again is None or best.status == "interrupted" else again(best)
     if further is not None:
+        if isinstance(report, Lines):
+            report = replace(report, n_starts=report.n_starts + 1)
         recorder = _recorder(objective, objective, report, len(points) + 1)
         try:
             end = _attempt(objective, recorder, further, *arguments)

@@ -57,11 +57,16 @@ class Optimum:
         return len(self.values)
 
 
+@dataclass(frozen=True)
 class Lines:
-    """A report that writes a line an evaluation to standard error."""
+    """A report that writes a line an evaluation to standard error.
 
-    def __init__(self, n_starts: int = 1) -> None:
-        self.n_starts, self.began = n_starts, time.perf_counter()
+    n_starts : how many starts there are
+    began : when, by `time.perf_counter`
+    """
+
+    n_starts: int = 1
+    began: float = field(default_factory=time.perf_counter)
 
     def __call__(self, start: int, count: int, value: float, best: float) -> None:
         """Write a line."""

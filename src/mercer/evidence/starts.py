@@ -66,7 +66,9 @@ def noisy_start(objective: Objective, kernel: Kernel, variance: float) -> Again:
     start = np.append(kernel.theta, np.log(_PLENTY * variance))
     data = objective.data
     # No density of targets with so much noise is higher, nor one of those left out, and no
-    # hyperprior than at the kernel's start: an end above that needs no other.
+    # hyperprior than at the kernel's start: an end above that needs no other. It does not hold for
+    # estimate="integrate", whose evidence is no density of the targets, so that an end above may be
+    # left without a second look.
     each_row = float(np.sum(0.5 * (np.log(2.0 * np.pi) + least) + np.log(data.scale)))
     highest = kernel.log_prior() - data.total_weight * each_row
 

@@ -51,6 +51,7 @@ def unscaled_terms(kernel: Kernel) -> list[Kernel]:
 
 
 def _terms(kernel: Kernel) -> tuple[Kernel, ...]:
+    """Return the terms as they are written; `shares.terms_of` multiplies them out."""
     return kernel.kernels if isinstance(kernel, Sum) else (kernel,)
 
 
@@ -68,9 +69,9 @@ def warn_if_too_small(objective: Objective | LatentObjective, optimum: Optimum) 
     """Warn of terms without a variance, where one would make the targets far more probable.
 
     It is looked for where these terms are smaller than the noise: one or two models are tried in
-    which they share with it what was taken for noise, and if one gains there is a short search
-    from it. One that does better by several nats is proof, so that there is no alarm where the
-    targets are noise indeed.
+    which they share with it what was taken for noise (beside noise that is given they have a part
+    of the targets' spread), and if one gains there is a short search from it. One that does better
+    by several nats is proof, so that there is no alarm where the targets are noise indeed.
 
     The fit is finished by then: Ctrl-C and want of memory end this alone, without a word.
     """
@@ -95,10 +96,14 @@ def warn_if_too_small(objective: Objective | LatentObjective, optimum: Optimum) 
         remedy = "write " + " + ".join(f"1.0 * {term!r}" for term in terms)
     units = "give normalize_y=True" if objective.inference == "exact" else "divide y by its spread"
     what = "evidence" if objective.criterion == "evidence" else "leave-one-out density"
+    lost = (
+        "what of the targets is larger than its functions was taken for noise"
+        if likelihood.theta.size
+        else "the spread of the targets is far larger than the kernel and the given noise allow"
+    )
     warn(
-        f"{shown} has no variance that could be learned, and what of the targets is larger than "
-        f"its functions was taken for noise: the log {what} is {value:.6g}, that with a variance "
-        f"{better:.6g} or more. For it {remedy}, or {units}",
+        f"{shown} has no variance that could be learned, and {lost}: the log {what} is "
+        f"{value:.6g}, that with a variance {better:.6g} or more. For it {remedy}, or {units}",
         ConvergenceWarning,
     )
 
@@ -132,10 +137,13 @@ def _without_priors(objective: Objective | LatentObjective, theta: Floats, value
 
 
 def _exact_trials(objective: Objective, optimum: Optimum) -> Iterator[Objective]:
-    """Give objectives in which the terms without a variance have a part of what was noise."""
+    """Give objectives in which the terms without a variance have a part of what was noise.
+
+    Noise that is given stays as it is, and they have a part of the targets' spread beside it.
+    """
     kernel, likelihood = objective.unpack(optimum.theta)
     noise = likelihood.parameters.get("noise")
-    if noise is None or not noise.is_free:  # it is known: what is left of the targets is not
+    if noise is None or not noise.is_free:
         weights = objective.data.weights
         variance = float(np.mean([spread_of(y, weights) ** 2 for y in objective.latent.T]))
         for grown in _grown_to(objective, kernel, variance):

@@ -19,7 +19,8 @@ from scipy.linalg.blas import dsyrk
 
 from mercer.compute import blas_for
 from mercer.errors import NotPositiveDefiniteError
-from mercer.inference._sites import Sites, factorise, scale_lower
+from mercer.inference._sites import Sites, factorise, scale_lower, symmetric_product
+from mercer.likelihoods import Softmax
 from mercer.linalg import cholesky, mirror_lower, solve_lower
 from mercer.posterior import Dense, Factor, InverseTriangular
 from mercer.posterior.factors import RowBlock
@@ -28,8 +29,9 @@ __all__ = ["CoupledSites"]
 
 Floats = NDArray[np.float64]
 
-# In the place of a weight of 0, see `_sites`.
-_FLOOR = 1e-100
+# In the place of smaller weights: with less, differences of what a class and all of them have would
+# be of rounding alone, and with this a row counts for as little.
+_FLOOR = 1e-20
 # What may be added to H in units of the weights. It bounds the variance of what all classes have in
 # common, on which nothing depends, by its inverse.
 _COMMON = (0.0, 1e-14, 1e-12, 1e-10)
@@ -105,7 +107,7 @@ class CoupledSites:
             x = solve_lower(self._L, x, transpose=True, overwrite=True) / self._root
             return np.asarray(Ev - _each(self._sites, np.tile(x[:, None], v.shape[1])))
 
-    def _images(self) -> list[Floats]:
+    def images(self) -> list[Floats]:
         """Return H^-1/2 E_p for each p, n x n, with (H^-1/2)'H^-1/2 = H^-1. O(C n^3)."""
         out = []
         for sites in self._sites:
@@ -115,18 +117,27 @@ class CoupledSites:
         return out
 
     def moments(self) -> tuple[Floats, Floats]:
-        """Return sum_p M_pp, lower triangle, and the covariances (n, C, C) of classes at each row.
+        """Return sum_p M_pp, lower triangle, and `row_covariances`.
 
-        The latter are [p = q] diag(Sigma_p) + diag(V_p'V_q), Sigma_p = (K^-1 + D_p)^-1 and
-        V_p = H^-1/2 E_p K = H^-1/2 (1 - E_p D_p^-1). O(C n^3); C + 2 matrices more of n^2.
+        O(C n^3); C + 2 matrices more of n^2.
         """
-        n, C = self.probabilities.shape
+        n = len(self.K)
         with blas_for(n):
-            images = self._images()
+            images = self.images()
             G = np.zeros((n, n), order="F")
             for sites, B in zip(self._sites, images, strict=True):
                 _add_lower(G, sites.inverse())
                 G = dsyrk(-1.0, B, 1.0, G, trans=1, lower=1, overwrite_c=1)
+        return np.asarray(G), self.row_covariances(images)
+
+    def row_covariances(self, images: list[Floats]) -> Floats:
+        """Return the covariances (n, C, C) of the classes at each row, from `images`.
+
+        They are [p = q] diag(Sigma_p) + diag(V_p'V_q), Sigma_p = (K^-1 + D_p)^-1 and
+        V_p = H^-1/2 E_p K = H^-1/2 (1 - E_p D_p^-1). O(n^3) and O(C^2 n^2); one matrix of n^2.
+        """
+        n, C = self.probabilities.shape
+        with blas_for(n):
             common = np.asfortranarray(np.diag(1.0 / self._root))
             common = solve_lower(self._L, common, overwrite=True)  # H^-1/2
             out = np.zeros((n, C, C))
@@ -141,14 +152,24 @@ class CoupledSites:
                 out[rows] = V @ V.transpose(0, 2, 1)
             for p, sites in enumerate(self._sites):
                 out[:, p, p] += sites.marginal_variances()
-        return np.asarray(G), out
+        return out
 
-    def factors(self) -> tuple[tuple[Factor, ...], tuple[Factor, ...]]:
+    def lean(self, S: Floats) -> Floats:
+        """Return u = (1 + W K)^-1 a, a = -1/2 d ln det(1 + K W)/dF, from `row_covariances` S.
+
+        a is the third derivatives of the log likelihood, contracted with S/2.
+        """
+        a = -0.5 * self._root[:, None] ** 2 * Softmax.pull_curvature(self.probabilities, S)
+        return np.asarray(a - self.solve(symmetric_product(self.K, a)))
+
+    def factors(
+        self, images: list[Floats] | None = None
+    ) -> tuple[tuple[Factor, ...], tuple[Factor, ...]]:
         """Return A and B of a coupled `Posterior`: A_p'A_q - B_p'B_q = M_pq."""
         n, C = self.probabilities.shape
         A = tuple(RowBlock(F, p * n, C * n) for p, F in enumerate(self._A))
         with blas_for(n):
-            return A, tuple(Dense(B) for B in self._images())
+            return A, tuple(Dense(B) for B in (self.images() if images is None else images))
 
 
 def _add_lower(total: Floats, lower: Floats) -> None:

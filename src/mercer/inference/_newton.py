@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from mercer.inference._sites import symmetric_product
 
-__all__ = ["Newton", "Point", "Solver"]
+__all__ = ["Direction", "Newton", "Point", "Solver"]
 
 Floats = NDArray[np.float64]
 
@@ -128,7 +128,7 @@ class Newton(ABC):
         rho = r
         energy = first = beta = enough = 0.0
         for step in range(self.limit):
-            z = rho - solver.solve(symmetric_product(K, rho))
+            z = self.shrink(rho, solver)
             Kz = symmetric_product(K, z)
             last, energy = energy, _dot(rho, Kz)
             if step == 0:
@@ -153,6 +153,10 @@ class Newton(ABC):
                 return Direction(a * p, a * Kp, False)
             d, Kd, rho = d + a * p, Kd + a * Kp, rho - a * bent
         return Direction(d, Kd, False)
+
+    def shrink(self, rho: Floats, solver: Solver) -> Floats:
+        """Return (1 + W K)^-1 rho for the W that the solver was made of."""
+        return rho - solver.solve(symmetric_product(self.K, rho))
 
     def along(self, at: Point, d: Floats, Kd: Floats, t: float) -> Point:
         """Return the point at a distance t, in O(n)."""
@@ -184,6 +188,10 @@ class Newton(ABC):
             new = self.along(at, d, Kd, t)
         return None
 
+    def is_last(self, at: Point, W: Floats, step: Direction, slope: float) -> bool:
+        """Return whether the top is where the step ends; W is that of `at`."""
+        return abs(slope) <= 1e-12 + at.rounding
+
     def climb(self, at: Point) -> tuple[Point, bool]:
         """Return the top, and whether it is one to rounding."""
         while self.n_iterations < _ITERATIONS:
@@ -206,7 +214,7 @@ class Newton(ABC):
                 # r'K r is no less than what a Newton step could still gain
                 left = _dot(r, symmetric_product(self.K, r))
                 return at, left <= 1e-8 * (1.0 + abs(at.value))
-            if abs(slope) <= 1e-12 + at.rounding:
+            if self.is_last(at, W, step, slope):
                 last = self.along(at, step.d, step.Kd, 1.0)
                 return (last if last.value >= at.value - at.rounding else at), True
             new = self.line(at, step.d, step.Kd, slope) if slope > 0 else None

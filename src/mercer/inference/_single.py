@@ -20,6 +20,8 @@ Floats = NDArray[np.float64]
 
 # Columns that are worked on at once where a triangle is passed over.
 _STRIP = 64
+# How far apart the roots may be for one to be divided by without drowning others in its rounding.
+_EVEN = 0.03
 
 
 class Single:
@@ -31,26 +33,35 @@ class Single:
 
     def __init__(self, L: NDArray[np.float32], root: Floats) -> None:
         self._L, self._root = L, root
+        self._is_even = bool(np.min(root) > _EVEN * np.max(root))
 
     def solve(self, v: Floats) -> Floats:
         """Return R v for v of shape (n,) or (n, c), to about 1e-6 of its size."""
-        L = self._L
         s = self._root if v.ndim == 1 else self._root[:, None]
-        u = s * v
+        return np.asarray(s * self._divided(s * v))
+
+    def shrink(self, v: Floats) -> Floats | None:
+        """Return v - R K v = s B^-1 v/s for v (n,), without K; None where s is too uneven."""
+        s = self._root
+        return np.asarray(s * self._divided(v / s)) if self._is_even else None
+
+    def _divided(self, u: Floats) -> Floats:
+        """Return B^-1 u."""
+        L = self._L
         # numbers that single precision does not hold would spoil it
         size = float(np.max(np.abs(u), initial=0.0)) or 1.0
         x = np.asarray(u / size, dtype=np.float32, order="F")
         with blas_for(len(L)):
-            if v.ndim == 1:
+            if u.ndim == 1:
                 x = strsv(L, x, lower=1, overwrite_x=1)
                 x = strsv(L, x, lower=1, trans=1, overwrite_x=1)
             else:
                 x = strsm(1.0, L, x, lower=1, overwrite_b=1)
                 x = strsm(1.0, L, x, lower=1, trans_a=1, overwrite_b=1)
-        return np.asarray(size * s * x)
+        return np.asarray(size * x.astype(float))
 
 
-def single(K: Floats, precision: Floats) -> Single | None:
+def single(K: Floats, precision: Floats, memory: Floats | None = None) -> Single | None:
     """Factorise K^-1 + S in single precision; None where that cannot be done.
 
     Parameters
@@ -59,16 +70,22 @@ def single(K: Floats, precision: Floats) -> Single | None:
         Its lower triangle is read.
     precision : (n,) array
         The diagonal of S, not negative.
+    memory : (n, n) array, Fortran order, optional
+        Memory for the factor, which takes half of it.
     """
     n = len(K)
     s = np.sqrt(precision)
-    B = np.empty((n, n), dtype=np.float32, order="F")
+    flat = np.empty(n * n, np.float32) if memory is None else memory.T.reshape(-1).view(np.float32)
+    B = flat[: n * n].reshape((n, n), order="F")
     KT, BT = K.T, B.T  # C order: rows are columns of K
-    with np.errstate(over="ignore", invalid="ignore"), blas_for(n):
+    with np.errstate(all="ignore"), blas_for(n):
+        rounded = s.astype(np.float32)
         for j in range(0, n, _STRIP):
             columns = slice(j, j + _STRIP)
-            strip = KT[columns, j:] * s[j:]
-            np.multiply(strip, s[columns, None], out=BT[columns, j:], casting="same_kind")
+            strip = BT[columns, j:]
+            strip[:] = KT[columns, j:]
+            strip *= rounded[j:]
+            strip *= rounded[columns, None]
         B.reshape(-1, order="F")[:: n + 1] += 1.0
         _, info = spotrf(B, lower=1, clean=0, overwrite_a=1)
     return Single(B, s) if info == 0 and np.isfinite(B[-1, -1]) else None

@@ -20,6 +20,7 @@ from scipy.linalg.blas import dsyr2
 
 from mercer.compute import blas_for
 from mercer.inference._latent_loo import without_own_site
+from mercer.inference._memory import square_memory
 from mercer.inference._mode import find_mode
 from mercer.inference._problem import LatentAdjoints, LatentLeftOut, LatentProblem
 from mercer.inference._sites import Sites, symmetric_product
@@ -70,7 +71,7 @@ def solve(problem: LatentProblem, start: Floats | None = None) -> Solution:
     """
     _require(problem)
     with blas_for(problem.n):
-        mode = find_mode(problem, problem.gram(), start)
+        mode = find_mode(problem, problem.gram(square_memory(problem.n)), start)
     square = float(mode.alpha @ (mode.latent - problem.mean))
     value = mode.log_likelihood - 0.5 * square - 0.5 * mode.sites.log_determinant
     return Solution(

@@ -3,7 +3,8 @@
 p(y_i = c | f_i) = pi_ic = exp(f_ic)/sum_k exp(f_ik), and each f_c ~ N(m_c, K) with the same K.
 Labels are distributions Y_i over the classes (a one for the class that is known), and the log
 likelihood is sum_i w_i sum_c Y_ic ln pi_ic: the cross-entropy. At the mode F = m + K alpha,
-alpha = w (Y - pi), the evidence and the posterior are those of `laplace`, with W as in `_coupled`.
+alpha = w (Y - pi), the evidence and the covariance are those of `laplace`, with W as in `_coupled`.
+The mean of the posterior is moved from the mode towards the middle, see `centre`.
 
 This is the usual softmax; that of (BKM 54 to 56), of f/2, is the same with the kernel divided by 4.
 """
@@ -24,10 +25,11 @@ from mercer.inference._newton import Newton, Point, Solver
 from mercer.inference._single import single
 from mercer.inference._sites import factorise, symmetric_product
 from mercer.kernels import Kernel
+from mercer.likelihoods import Softmax
 from mercer.means import Mean
 from mercer.posterior import Basis, Posterior
 
-__all__ = ["Adjoints", "SoftmaxProblem", "Solution", "evidence", "posterior", "solve"]
+__all__ = ["Adjoints", "SoftmaxProblem", "Solution", "centre", "evidence", "posterior", "solve"]
 
 Floats = NDArray[np.float64]
 
@@ -151,8 +153,7 @@ class _Search(Newton):
         return self.problem.weighted(self.problem.Y - pi), pi
 
     def bend(self, W: Floats, v: Floats) -> Floats:
-        bent = W * (v - np.sum(W * v, axis=1, keepdims=True))  # (diag(pi) - pi pi') v
-        return self.problem.weighted(bent)
+        return self.problem.weighted(Softmax.curvature_times(W, v))
 
     def precondition(self, W: Floats, f: Floats) -> Solver:
         self._coupled |= self.was_slow
@@ -236,8 +237,7 @@ def _solve(problem: SoftmaxProblem, start: Floats | None, keep_factors: bool) ->
 def evidence(problem: SoftmaxProblem, start: Floats | None = None) -> tuple[Solution, Adjoints]:
     """Return the solution and the adjoints of its log evidence, the motion of the mode included.
 
-    With S_i the covariance of the classes at row i, h_c = S_cc - 2 (S pi)_c and
-    a_c = dL/df_c = -w pi_c (h_c - pi'h)/2 there, and u = (1 + W K)^-1 a,
+    With u = (1 + W K)^-1 a, a = -1/2 d ln det(1 + K W)/dF as in ``CoupledSites.lean``,
 
         dL/dK = sum_c (alpha_c alpha_c' - M_cc + u_c alpha_c' + alpha_c u_c')/2
         dL/dm = alpha + u.
@@ -246,23 +246,47 @@ def evidence(problem: SoftmaxProblem, start: Floats | None = None) -> tuple[Solu
     """
     solution = solve(problem, start)
     sites, alpha = solution.sites, solution.alpha
-    pi = sites.probabilities
-    with blas_for(len(pi)):
+    with blas_for(len(alpha)):
         G, S = sites.moments()
-        h = np.diagonal(S, axis1=1, axis2=2) - 2.0 * np.einsum("ipq,iq->ip", S, pi)
-        a = -0.5 * problem.weighted(pi * (h - np.sum(pi * h, axis=1, keepdims=True)))
-        u = a - sites.solve(symmetric_product(sites.K, a))
+        u = sites.lean(S)
         # -2 dL/dK = sum_c M_cc - alpha (alpha/2 + u)' - (alpha/2 + u) alpha'
         G = dsyr2k(-1.0, alpha, 0.5 * alpha + u, 1.0, G, lower=1, overwrite_c=1)
     return solution, Adjoints(np.asarray(G), -0.5, np.asarray(alpha + u))
 
 
+def centre(solution: Solution, S: Floats) -> Floats:
+    """Return the coefficients alpha (n, C) of the posterior mean, to first order beyond the mode.
+
+    The posterior leans away from even odds, so that its mode is not in its middle. Its exact mean
+    is m + K dL/dm with the exact log evidence L. With Laplace's that is m + K (alpha + u), u as in
+    `evidence`: the mode moved by Sigma a, the third derivatives' share of the mean. The terms that
+    follow are not small where the kernel is large, so u is cut down until it moves no latent value
+    by more than sqrt(3) prior deviations. That is a rule of thumb: in one dimension no unimodal
+    density has its mean further from its mode, and this likelihood makes deviations no larger than
+    the prior's, but a coordinate of a joint mode is not the mode of its marginal.
+
+    Two classes stay at the mode: they are the logistic with twice the kernel, which does.
+
+    Parameters
+    ----------
+    solution : Solution
+    S : (n, C, C) array
+        The covariances of the classes at each row.
+    """
+    if S.shape[1] == 2:
+        return solution.alpha
+    K, u = solution.sites.K, solution.sites.lean(S)
+    furthest = np.sqrt(3.0 * np.maximum(np.diagonal(K), np.finfo(float).tiny))[:, None]
+    alpha = solution.alpha + u / max(1.0, np.max(np.abs(symmetric_product(K, u)) / furthest))
+    return alpha if np.all(np.isfinite(alpha)) else solution.alpha
+
+
 def posterior(
-    problem: SoftmaxProblem, mean: Mean, start: Floats | None = None
+    problem: SoftmaxProblem, mean: Mean, start: Floats | None = None, at_mode: bool = False
 ) -> tuple[Posterior, Solution]:
     """Return the posterior process, of C coupled outputs, and the solution it was made of.
 
-    It has 2C matrices of n^2.
+    Its covariance is that at the mode, its mean that of `centre`. It has 2C matrices of n^2.
 
     Parameters
     ----------
@@ -271,7 +295,13 @@ def posterior(
         The mean functions, whose values at the rows are `problem.mean`.
     start : (n, C) array, optional
         As in `solve`.
+    at_mode : bool, default False
+        Whether the mean is the mode instead, as in Laplace's method pure and simple.
     """
     solution = _solve(problem, start, True)
-    A, B = solution.sites.factors()
-    return Posterior(Basis(problem.kernel, problem.X), solution.alpha, A, B, 1, mean), solution
+    sites, alpha = solution.sites, solution.alpha
+    images = sites.images()
+    if not at_mode:
+        alpha = centre(solution, sites.row_covariances(images))
+    A, B = sites.factors(images)
+    return Posterior(Basis(problem.kernel, problem.X), alpha, A, B, 1, mean), solution

@@ -59,6 +59,16 @@ class Assembled(Parametrised):
         """Return the (a, b) matrix of values, a fresh array in C order."""
         raise NotImplementedError(f"{type(self).__name__} must define _block(A, B)")
 
+    def _checked_block(self, A: Any, B: Any) -> Floats:
+        """Return `_block`, or say what is wrong with its shape: NumPy might broadcast it."""
+        block = np.ascontiguousarray(self._block(A, B), dtype=float)
+        if block.shape != (len(A), len(B)):
+            raise ValueError(
+                f"{type(self).__name__}._block returned an array of shape {block.shape}, "
+                f"{(len(A), len(B))} is wanted"
+            )
+        return block
+
     def _times(self, A: Any, B: Any, V: Floats) -> Floats:
         """Return k(A, B) V (a, P), a fresh array, for any numbers of rows."""
         out = np.zeros((len(A), V.shape[1]))
@@ -115,14 +125,14 @@ class Assembled(Parametrised):
         if Z is not None:
 
             def fill(tile: tuple[slice, slice]) -> None:
-                K[tile] = self._block(X[tile[0]], Z[tile[1]])
+                K[tile] = self._checked_block(X[tile[0]], Z[tile[1]])
 
             self._run(fill, [(i, j) for i in rows for j in self._cut(len(Z))])
             return K
 
         def mirror(tile: tuple[slice, slice]) -> None:
             i, j = tile
-            block = self._block(*pair(X, i, j))
+            block = self._checked_block(*pair(X, i, j))
             if i == j:
                 loops().mirror(block)  # matrix products are symmetric but for their rounding
             else:
@@ -145,7 +155,7 @@ class Assembled(Parametrised):
         rows_first = K.T  # C order: tiles of the upper triangle here are the lower triangle of K
 
         def fill(tile: tuple[slice, slice]) -> None:
-            rows_first[tile] = self._block(*pair(X, *tile))
+            rows_first[tile] = self._checked_block(*pair(X, *tile))
 
         self._run(fill, upper(self._cut(n)))
         return K

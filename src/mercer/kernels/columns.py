@@ -135,7 +135,7 @@ class On(OfOne):
             raise ValueError(f"columns {list(self.columns)} must be numbers: {error}") from None
 
     def _block(self, A: Any, B: Any) -> Floats:
-        return self.kernel._block(self._select(A), self._select(B))
+        return self.kernel._checked_block(self._select(A), self._select(B))
 
     def _times(self, A: Any, B: Any, V: Floats) -> Floats:
         return self.kernel._times(self._select(A), self._select(B), V)

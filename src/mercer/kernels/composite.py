@@ -90,9 +90,9 @@ class Sum(_Several):
     _sign = " + "
 
     def _block(self, A: Any, B: Any) -> Floats:
-        K = self._children[0]._block(A, B)
+        K = self._children[0]._checked_block(A, B)
         for child in self._children[1:]:
-            K += child._block(A, B)
+            K += child._checked_block(A, B)
         return K
 
     def _times(self, A: Any, B: Any, V: Floats) -> Floats:
@@ -141,9 +141,9 @@ class Product(_Several):
         return all(child.is_infinitely_divisible for child in self._children)
 
     def _block(self, A: Any, B: Any) -> Floats:
-        K = self._children[0]._block(A, B)
+        K = self._children[0]._checked_block(A, B)
         for child in self._children[1:]:
-            K *= child._block(A, B)
+            K *= child._checked_block(A, B)
         return K
 
     def _log_size(self, widths: Floats) -> float:

@@ -66,7 +66,7 @@ class Scaled(OfOne):
         return float(np.log(self.variance)) + self.kernel._log_size(widths)
 
     def _block(self, A: Any, B: Any) -> Floats:
-        K = self.kernel._block(A, B)
+        K = self.kernel._checked_block(A, B)
         K *= self.variance
         return K
 
@@ -141,7 +141,7 @@ class Power(OfOne):
         return np.asarray(self.exponent * powers)
 
     def _block(self, A: Any, B: Any) -> Floats:
-        return self._raised(self.kernel._block(A, B))
+        return self._raised(self.kernel._checked_block(A, B))
 
     def _diag(self, A: Any) -> Floats:
         return self._raised(self.kernel._diag(A))

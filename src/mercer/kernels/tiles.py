@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-import weakref
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.compute.memory import Memory
 from mercer.linalg import loops
 
 __all__ = [
@@ -43,33 +43,13 @@ def scratch(rows: int, columns: int) -> Floats:
     size = rows * columns
     if size > TILE**2:
         return np.empty((rows, columns))
-    kept: list[_Memory] = _local.__dict__.setdefault("kept", [])
+    kept: list[Memory] = _local.__dict__.setdefault("kept", [])
     memory = next((m for m in kept if m.is_free()), None)
     if memory is None:
-        memory = _Memory()
+        memory = Memory(TILE**2)
         if len(kept) < _MOST_KEPT:
             kept.append(memory)
     return memory.lend(size).reshape(rows, columns)
-
-
-class _Memory:
-    """The memory of a tile, and whether an array refers to it.
-
-    An array made of a buffer stays the base of every view of it, however it came about, and lives
-    as long as any of them does: a weak reference to it tells.
-    """
-
-    def __init__(self) -> None:
-        self._buffer = np.empty(TILE**2).data
-        self._lent: weakref.ref[Floats] | None = None
-
-    def is_free(self) -> bool:
-        return self._lent is None or self._lent() is None
-
-    def lend(self, size: int) -> Floats:
-        lent = np.frombuffer(self._buffer, count=size)
-        self._lent = weakref.ref(lent)
-        return lent
 
 
 def contract(G: Floats, K: Floats) -> float:

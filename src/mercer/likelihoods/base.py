@@ -49,6 +49,12 @@ class Likelihood(Parametrised):
     is_symmetric : bool
         Whether y is as likely above f as below, by any amount, so that one end of an interval
         gives the other. A subclass does not inherit it: what it changes may undo it.
+    counts_events : bool
+        Whether y is a number of events whose rate grows with f. Where there are none at all the
+        evidence grows as the rate shrinks, and no search can end.
+    is_of_labels : bool
+        Whether y is a label, or the probability of one. Where labels can be separated the evidence
+        grows with the variance of f.
     preferred_inference : {"laplace", "ep", "vi"}
         The engine to be taken where none is named, if it takes the likelihood: the most accurate
         that is not many times slower than the fastest.
@@ -60,6 +66,8 @@ class Likelihood(Parametrised):
     is_unimodal: bool = True
     adds_noise: bool = False
     is_symmetric: bool = False
+    counts_events: bool = False
+    is_of_labels: bool = False
     preferred_inference: str = "laplace"
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -194,6 +202,19 @@ class Likelihood(Parametrised):
             "variance", lambda i, f: (self.conditional_mean(f) - centre[i]) ** 2, m, v
         )
         return (within + between).reshape(shape)
+
+    def training_var(self, mean: ArrayLike, var: ArrayLike) -> Floats:
+        """Return the variance of an observation at each of the n training rows, shape (n,).
+
+        It is `predictive_var`, unless the rows have noise of their own, as under `Gaussian` with
+        known variances: then each has its own. What leave-one-out predicts goes by it.
+
+        Parameters
+        ----------
+        mean, var : arrays of shape (n,)
+            Those of the latent function, in the order of the training rows.
+        """
+        return self.predictive_var(mean, var)
 
     def predictive_cdf(self, y: ArrayLike, mean: ArrayLike, var: ArrayLike) -> Floats:
         """Return the probability that a new observation is at most y."""

@@ -16,6 +16,7 @@ class Binary(Likelihood):
     """y = 1 with a probability that grows with f, else -1; a subclass gives `_positive`."""
 
     is_log_concave = True
+    is_of_labels = True
 
     @property
     def analytic_within(self) -> float:

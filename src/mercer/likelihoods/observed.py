@@ -8,8 +8,15 @@ from numpy.typing import NDArray
 
 from mercer.errors import MercerWarning, warn
 from mercer.likelihoods.base import Likelihood
+from mercer.likelihoods.student import StudentT
 
-__all__ = ["observed_cov", "observed_gradients", "observed_mean", "observed_var"]
+__all__ = [
+    "observed_cov",
+    "observed_gradients",
+    "observed_mean",
+    "observed_training_var",
+    "observed_var",
+]
 
 Floats = NDArray[np.float64]
 
@@ -38,8 +45,27 @@ def observed_mean(likelihood: Likelihood, mean: Floats, var: Floats) -> Floats:
 
 
 def observed_var(likelihood: Likelihood, mean: Floats, var: Floats) -> Floats:
-    """Return the variance of new observations, infinite for those that have none."""
-    found = likelihood.predictive_var(mean, var)
+    """Return the variance of new observations; infinite, with a warning, if they have none."""
+    return _or_infinite(likelihood, likelihood.predictive_var(mean, var))
+
+
+def observed_training_var(likelihood: Likelihood, mean: Floats, var: Floats) -> Floats:
+    """Return the variance of observations at the training rows, likewise."""
+    return _or_infinite(likelihood, likelihood.training_var(mean, var))
+
+
+def _or_infinite(likelihood: Likelihood, found: Floats) -> Floats:
+    if np.all(np.isfinite(found)):
+        return found
+    more = ""
+    if isinstance(likelihood, StudentT):
+        more = ", or fix df above 2: StudentT(df=Parameter(4.0, fixed=True))"
+    warn(
+        f"under {likelihood!r} an observation has no variance, its tails are too heavy, and the "
+        "standard deviation is infinite. Intervals and log densities serve, and latent=True for "
+        f"the spread of the function alone{more}",
+        MercerWarning,
+    )
     return np.where(np.isnan(found), np.inf, found)
 
 
@@ -90,7 +116,7 @@ def observed_gradients(
         return dmean, dvar
     points = mean + _STEP * _OFFSETS[:, None, None]
     E = observed_mean(likelihood, points, var)
-    V = observed_var(likelihood, points, var)
+    V = likelihood.predictive_var(points, var)
     (E1, V1), (E2, V2) = (
         tuple(np.tensordot(stencil, moment, 1) / _STEP**order for moment in (E, V))
         for order, stencil in ((1, _FIRST), (2, _SECOND))

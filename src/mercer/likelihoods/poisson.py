@@ -35,6 +35,7 @@ class Poisson(Likelihood):
     """
 
     is_log_concave = True
+    counts_events = True
     # a closed form, and more accurate than Laplace's method for little more time
     preferred_inference = "vi"
 

@@ -57,6 +57,10 @@ class RowNoise(Likelihood):
         w = self._weights(n, weights)
         return self._unweighted(n) / w
 
+    def training_var(self, mean: ArrayLike, var: ArrayLike) -> Floats:
+        """Return var + s, each row with its own s."""
+        return np.asarray(var, dtype=float) + self.variances(np.size(var))
+
     def weight_constant(self, n: int, weights: ArrayLike | None = None) -> float:
         """Return what weights add to the log evidence, for each output.
 

@@ -55,6 +55,8 @@ class SoftLabels(Likelihood):
     array([ 0.25,  0.15, -0.75])
     """
 
+    is_of_labels = True
+
     def __init__(self, likelihood: Binary, kind: str = "cross_entropy") -> None:
         if not isinstance(likelihood, Binary):
             raise ValueError(

@@ -49,6 +49,7 @@ class Softmax(Parametrised):
 
     is_log_concave = True
     has_curvature = True
+    is_of_labels = True
     is_positive = True
     preferred_inference = "laplace"
 
@@ -127,19 +128,21 @@ class Softmax(Parametrised):
         W[:, c, c] = -W.sum(axis=2)
         return W
 
-    def curvature_times(self, P: Floats, V: Floats) -> Floats:
+    @staticmethod
+    def curvature_times(P: Floats, V: Floats) -> Floats:
         """Return W V for V of shape (n, C) or (n, C, k), from the probabilities P (n, C)."""
         Q = P.reshape(*P.shape, *[1] * (V.ndim - 2))
         return np.asarray(Q * (V - np.sum(Q * V, axis=1, keepdims=True)))
 
-    def pull_curvature(self, P: Floats, S: Floats) -> Floats:
+    @staticmethod
+    def pull_curvature(P: Floats, S: Floats) -> Floats:
         """Return d/dF of sum_i tr(S_i W_i), shape (n, C), for symmetric S (n, C, C).
 
         With S the posterior covariances of the rows it is what the third derivatives do to the
         gradient of a Laplace approximation's evidence.
         """
         g = np.einsum("icc->ic", S) - 2.0 * np.einsum("icd,id->ic", S, P)
-        return self.curvature_times(P, g)
+        return Softmax.curvature_times(P, g)
 
     def sample(self, F: ArrayLike, rng: np.random.Generator) -> NDArray[np.intp]:
         """Draw a class for each row, numbered from 0, shape (n,)."""

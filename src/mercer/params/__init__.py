@@ -1,6 +1,14 @@
 """Parameters: values, transforms, bounds, hyperpriors, and flat vectors."""
 
-from mercer.params.hyperpriors import Flat, Gamma, HalfNormal, Hyperprior, InverseGamma, LogNormal
+from mercer.params.hyperpriors import (
+    Flat,
+    Gamma,
+    HalfNormal,
+    Hyperprior,
+    InverseGamma,
+    InverseHalfNormal,
+    LogNormal,
+)
 from mercer.params.parameter import Parameter
 from mercer.params.parametrised import Parametrised, positive
 
@@ -10,6 +18,7 @@ __all__ = [
     "HalfNormal",
     "Hyperprior",
     "InverseGamma",
+    "InverseHalfNormal",
     "LogNormal",
     "Parameter",
     "Parametrised",

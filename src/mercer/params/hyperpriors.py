@@ -2,7 +2,8 @@
 
 Each has ``log_density(x)``, ``derivative(x)`` (of the log density, in x), and
 ``sample(rng, size)``. Their arguments may be arrays, one entry for each component of a vector
-parameter. The densities are those of the parameter itself, not of its logarithm.
+parameter. The densities are those of the parameter itself, not of its logarithm;
+`InverseHalfNormal` alone is one of the parameter's inverse.
 """
 
 from __future__ import annotations
@@ -15,14 +16,30 @@ from scipy.special import gammaln
 
 from mercer.registry import storable
 
-__all__ = ["Flat", "Gamma", "HalfNormal", "Hyperprior", "InverseGamma", "LogNormal"]
+__all__ = [
+    "Flat",
+    "Gamma",
+    "HalfNormal",
+    "Hyperprior",
+    "InverseGamma",
+    "InverseHalfNormal",
+    "LogNormal",
+]
 
 Floats = NDArray[np.float64]
 
 
 class Hyperprior:
-    """A density over a parameter; subclasses give `log_density`, `derivative` and `sample`."""
+    """A density over a parameter; subclasses give `log_density`, `derivative` and `sample`.
 
+    Attributes
+    ----------
+    is_level_above : bool
+        Whether large values are meant to be free: of several length scales, those that end at the
+        upper bound are not warned of.
+    """
+
+    is_level_above: bool = False
     _arguments: tuple[str, ...] = ()
     _positive: tuple[str, ...] = ()
 
@@ -211,3 +228,38 @@ class HalfNormal(Hyperprior):
     def sample(self, rng: np.random.Generator, size: int) -> Floats:
         """Return draws."""
         return np.abs(rng.standard_normal(size)) * self.scale
+
+
+@storable
+class InverseHalfNormal(Hyperprior):
+    """1/x is the positive half of N(0, 1/scale^2), and the density is that of 1/x.
+
+    It falls where x is short of `scale` and is level where x is long. A length scale may then
+    grow without end, which is how a column that does not matter is left out, and pays only for
+    being short, which is how columns are fitted to noise.
+
+    As a density of x it is improper: it has no peak, and its integral over x is infinite. `sample`
+    draws 1/x from the half-normal.
+    """
+
+    is_level_above = True
+    _arguments = ("scale",)
+    _positive = ("scale",)
+    scale: float | Floats
+
+    def __init__(self, scale: ArrayLike = 1.0) -> None:
+        self._store(scale=scale)
+
+    def log_density(self, x: Floats) -> Floats:
+        """Return log(sqrt(2/pi) scale) - scale^2/(2 x^2)."""
+        return np.asarray(
+            0.5 * np.log(2 / np.pi) + np.log(self.scale) - 0.5 * (self.scale / x) ** 2
+        )
+
+    def derivative(self, x: Floats) -> Floats:
+        """Return scale^2/x^3."""
+        return np.asarray((self.scale / x) ** 2 / x)
+
+    def sample(self, rng: np.random.Generator, size: int) -> Floats:
+        """Return draws."""
+        return self.scale / np.abs(rng.standard_normal(size))

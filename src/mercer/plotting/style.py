@@ -36,7 +36,7 @@ def pyplot() -> Any:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise ImportError(
-            'plots need matplotlib, which is not installed: pip install "mercer[plot]"'
+            "plots need matplotlib, which is not installed: python -m pip install matplotlib"
         ) from error
     return plt
 

@@ -101,12 +101,10 @@ def check_classifier(
 
     Parameters
     ----------
-    estimator : estimator
-        Not fitted; clones of it are.
     X, y : arrays of shape (n, d), and (n,) or (n, C) for soft labels, optional
         Data to fit; without them thirty random rows of three classes, or of two if it takes no
         more.
-    objects, only
+    estimator, objects, only
         As for :func:`check_regressor`.
 
     Examples

@@ -26,6 +26,8 @@ _FLAGS = (
     "is_unimodal",
     "adds_noise",
     "is_symmetric",
+    "counts_events",
+    "is_of_labels",
 )
 _ENGINES = ("laplace", "ep", "vi")
 # How far y is from f, in `steps`: from the tip of a density into its tails, on both sides.
@@ -212,6 +214,10 @@ def rule_flags(case: LikelihoodCase) -> None:
             where = f"one peak in f around {grid[64]:g}, as is_unimodal says"
             expect(not np.any(up[1:] & ~up[:-1]), where, walk)
     _of_noise(case)
+    if it.counts_events:
+        f = np.sort(case.f)
+        none = it.log_density(np.zeros(f.size), f)
+        expect(np.all(np.diff(none) <= 0), "log p(0 | f) to fall, as counts_events says", none)
 
 
 def _of_noise(case: LikelihoodCase) -> None:
