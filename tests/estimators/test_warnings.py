@@ -170,8 +170,9 @@ def test_no_alarm_where_there_is_nothing_to_gain(kernel, y, options):
 @pytest.mark.parametrize("labels", [["a", "b"], ["a", "b", "c"]])
 def test_one_row_of_each_class_tells_nothing(labels):
     rows = np.arange(float(len(labels)))[:, None]
-    with pytest.warns(UndeterminedWarning, match="no class has more than one row"):
-        GPClassifier().fit(rows, labels)
+    for weights in (None, np.full(len(labels), 0.5)):
+        with pytest.warns(UndeterminedWarning, match="no class has more than one row"):
+            GPClassifier().fit(rows, labels, sample_weight=weights)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         held = GPClassifier(10.0 * RBF(0.5), optimizer=None).fit(rows, labels)

@@ -9,6 +9,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterator
+from typing import NoReturn
 
 import typer
 
@@ -52,7 +53,7 @@ def guarded(debug: bool) -> Iterator[None]:
         _fail(_FAULT.format(type(error).__name__, error), debug)
 
 
-def _fail(message: str, debug: bool, code: int = 1) -> None:
+def _fail(message: str, debug: bool, code: int = 1) -> NoReturn:
     if debug:
         import traceback
 
