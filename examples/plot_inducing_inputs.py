@@ -84,7 +84,9 @@ for label, colour, settings in [
     ("learned", "#0072B2", {"inducing": "kmeans", "learn_inducing": True}),
 ]:
     fits = [
-        SparseGPRegressor(1.0 * RBF(1.0), n_inducing=m, random_state=0, **settings).fit(X, y)
+        SparseGPRegressor(
+            1.0 * RBF(1.0), approximation="vfe", n_inducing=m, random_state=0, **settings
+        ).fit(X, y)
         for m in numbers
     ]
     lower, upper = np.transpose([fit.evidence_bounds_ for fit in fits])

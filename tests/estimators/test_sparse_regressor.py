@@ -12,14 +12,15 @@ from sklearn.exceptions import NotFittedError
 
 from mercer import GPRegressor, SparseGPRegressor, estimators, load, means, save
 from mercer.errors import JitterWarning, MercerWarning, TooLargeError
-from mercer.estimators import memory, prepare_sparse
+from mercer.estimators import inducing, memory, prepare_sparse
 from mercer.evidence import maximise
 from mercer.evidence.objective import Data
 from mercer.evidence.sparse import InducingInputs, SparseObjective
 from mercer.inference._approximations import APPROXIMATIONS, approximation
 from mercer.inference._sparse_predictive import augmented, nystrom, predictive
-from mercer.kernels import RBF, Callable
+from mercer.kernels import RBF, Callable, Linear
 from mercer.likelihoods import Gaussian, StudentT
+from mercer.params import Parameter
 from mercer.posterior import AugmentedPredictive, BlockPredictive, Posterior
 from mercer.selection import STRATEGIES
 from mercer.testing import check_regressor
@@ -168,7 +169,13 @@ def test_choices_do_not_depend_on_how_rows_are_written(strategy):
 
 def test_learned_inputs_raise_the_bound():
     still, moved = (
-        quiet_fit(SparseGPRegressor(n_inducing=5, learn_inducing=learn, random_state=0), X, Y)
+        quiet_fit(
+            SparseGPRegressor(
+                approximation="vfe", n_inducing=5, learn_inducing=learn, random_state=0
+            ),
+            X,
+            Y,
+        )
         for learn in (False, True)
     )
     assert moved.log_marginal_likelihood_value_ > still.log_marginal_likelihood_value_ + 1.0
@@ -346,7 +353,8 @@ def test_defaults_find_a_signal_among_noise_and_idle_columns():
     rng = np.random.default_rng(0)
     A = rng.uniform(-3.0, 3.0, (1200, 3))
     y = 40.0 + 10.0 * np.sin(2.0 * A[:, 0]) + rng.normal(size=1200)
-    model = quiet_fit(SparseGPRegressor(n_inducing=30, max_iter=40, random_state=0), A, y)
+    model = SparseGPRegressor(approximation="vfe", n_inducing=30, max_iter=40, random_state=0)
+    quiet_fit(model, A, y)
     B = rng.uniform(-2.5, 2.5, (200, 3))
     mean, std = model.predict(B, return_std=True)
     truth = 40.0 + 10.0 * np.sin(2.0 * B[:, 0])
@@ -355,6 +363,67 @@ def test_defaults_find_a_signal_among_noise_and_idle_columns():
     lower, upper = model.evidence_bounds_
     assert lower == pytest.approx(model.log_marginal_likelihood_value_, rel=1e-6)
     assert upper - lower < 200.0
+
+
+# --- what is taken by itself ------------------------------------------------------------------
+
+
+def wavy(n, noise=0.1, seed=0):
+    rng = np.random.default_rng(seed)
+    A = rng.uniform(-3.0, 3.0, (n, 2))
+    return A, np.sin(3.0 * A[:, 0]) * np.cos(A[:, 1]) + noise * rng.normal(size=n)
+
+
+def test_few_rows_are_fitted_exactly_by_default():
+    A, y = wavy(150)
+    model, exact = (quiet_fit(m, A, y) for m in (SparseGPRegressor(), GPRegressor()))
+    assert (model.approximation_, model.inference_) == ("sod", "exact")
+    np.testing.assert_allclose(model.predict(A), exact.predict(A), rtol=1e-6)
+    lower, upper = model.evidence_bounds_
+    assert lower <= model.log_marginal_likelihood_value_ + 1e-3 <= upper + 2e-3
+
+
+def test_the_default_predicts_by_blocks_under_the_hyperparameters_of_a_sample(monkeypatch):
+    monkeypatch.setattr(prepare_sparse, "_SEARCHED", 120)
+    monkeypatch.setattr(inducing, "_NUMBER", 40)
+    A, y = wavy(600)
+    model = quiet_fit(SparseGPRegressor(random_state=0), A, y)
+    assert model.approximation_ == "pic" and model.inducing_.shape == (40, 2)
+    assert len(model.X_train_) == 600 and model.status_ == "converged"
+    B, truth = wavy(200, 0.0, seed=1)
+    mean, std = model.predict(B, return_std=True)
+    assert np.sqrt(np.mean((mean - truth) ** 2)) < 0.08
+    assert np.mean(std) == pytest.approx(0.11, abs=0.04)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"learn_inducing": True}, {"augment": True}, {"joint": "independent"}, {"inducing": "query"}],
+    ids=str,
+)
+def test_the_default_is_vfe_where_blocks_do_not_go(options):
+    query = X_NEW if options.get("inducing") == "query" else None
+    model = SparseGPRegressor(KERNEL, NOISE, n_inducing=5, max_iter=2, **options)
+    assert quiet_fit(model, X, Y, query=query).approximation_ == "vfe"
+
+
+def test_hyperparameters_of_a_sample_that_suit_no_other_rows_are_mended(monkeypatch):
+    """Without noise in the sample's model, all rows would be explained by nothing."""
+    monkeypatch.setattr(prepare_sparse, "_SEARCHED", 30)
+    A, y = wavy(500, 0.5)
+    rough = 1.0 * RBF(Parameter([0.05, 0.05], bounds=(0.01, 3.0)))
+    model = SparseGPRegressor(rough, Gaussian(1e-6), n_inducing=60, max_iter=1, random_state=0)
+    B, truth = wavy(200, 0.5, seed=1)
+    mean, std = quiet_fit(model, A, y).predict(B, return_std=True)
+    assert np.mean(0.5 * ((truth - mean) / std) ** 2 + np.log(std)) < 0.5
+
+
+def test_blocks_are_near_in_the_columns_that_matter():
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(50, 3))
+    units = inducing.block_units(2.0 * RBF([0.5, 100.0, 2.0]) + RBF([0.7, 9.0, 1.0]), A)
+    np.testing.assert_allclose(units, [0.5, 9.0, 1.0])
+    np.testing.assert_allclose(inducing.block_units(Linear(), A), A.std(axis=0))
 
 
 def test_a_second_fit_starts_warm():
@@ -392,7 +461,7 @@ def test_an_interruption_before_there_is_a_model_ends_the_fit(monkeypatch):
         return replace(maximise(objective, max_iter=1), status="interrupted")
 
     monkeypatch.setattr(prepare_sparse, "maximise", interrupted)
-    model = SparseGPRegressor()
+    model = SparseGPRegressor(approximation="vfe")
     with pytest.raises(KeyboardInterrupt):
         quiet_fit(model, X, Y)
     assert not hasattr(model, "kernel_")
@@ -459,7 +528,11 @@ def test_it_is_found_by_its_names():
         ({"inducing": "query"}, {}, "go together"),
         ({}, {"query": Z}, "go together"),
         ({"inducing": "query"}, {"query": Z[:, :1]}, "query must have the 2 columns of X"),
-        ({}, {"groups": GROUPS}, "approximation='auto' does not have; use 'pitc' or 'pic'"),
+        (
+            {"approximation": "vfe"},
+            {"groups": GROUPS},
+            "approximation='vfe' does not have; use 'pitc' or 'pic'",
+        ),
         ({"approximation": "pitc"}, {"groups": GROUPS[1:]}, "a label for each of 60 rows"),
         ({"approximation": "pitc"}, {"groups": np.full(N, np.nan)}, "groups hold NaN"),
         ({"likelihood": StudentT(), "approximation": "vfe"}, {}, "'fitc', 'dtc', 'sor', got 'vfe'"),

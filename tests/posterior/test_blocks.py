@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from mercer import load
-from mercer.inference import exact
+from mercer.inference import approximation, exact
 from mercer.inference._sparse_predictive import predictive
+from mercer.inference.sparse import SparseProblem
 from mercer.kernels import RBF, Callable
 from mercer.means import Zero
 from mercer.posterior import BlockPredictive, TrainingBlocks
@@ -163,3 +164,15 @@ def test_what_is_refused():
     state = made.blocks.to_state()
     with pytest.raises(ValueError, match="a centre for each"):
         TrainingBlocks(**(state | {"centres": state["centres"][:2]}))
+
+
+def test_error_bars_are_right_where_the_noise_is_next_to_none():
+    """Variances far below that of the process, as of targets that are a formula of the inputs."""
+    rng = np.random.default_rng(0)
+    X = np.sort(rng.uniform(0.0, 6.0, (300, 1)), axis=0)
+    kernel, noise = 1e4 * RBF(1.0), np.full(300, 1e-6)
+    settings = kernel, X, 100.0 * np.sin(X), noise
+    p = SparseProblem(*settings, X[::6], approximation("pic"), groups=np.repeat(np.arange(5), 60))
+    new = rng.uniform(0.5, 5.5, (50, 1))
+    _, var = predictive(p, Zero(), np.ones(1))[0].mean_and_var(new)
+    assert np.all(var < 1e-5)

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from mercer.estimators.prepare_exact import Begun
 from mercer.evidence.defaults import spread
+from mercer.evidence.parts import relevances
+from mercer.kernels import Kernel
 from mercer.selection import (
     information_gain,
     kmeans,
@@ -26,16 +28,20 @@ from mercer.selection import (
 __all__ = [
     "Different",
     "block_numbers",
+    "block_units",
     "chosen_rows",
     "different_rows",
     "inducing_inputs",
     "member_numbers",
     "unless_ones",
+    "wanted_number",
 ]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
+# Inducing inputs, and rows of a block, where it is not said how many.
+_NUMBER = 500
 # Random candidates of each greedy step.
 _CANDIDATES = 59
 # Rows of a block at the most, in units of the rows that it is meant to have.
@@ -104,11 +110,16 @@ def inducing_inputs(
 
 def _as_many(estimator: Any, last: Any, X: Any) -> bool:
     """Whether there were as many inducing inputs as are wanted, of as many columns."""
-    return bool(len(last) == estimator.n_inducing and last.shape[1:] == np.shape(X)[1:])
+    return bool(len(last) == wanted_number(estimator) and last.shape[1:] == np.shape(X)[1:])
 
 
 def _number_of(estimator: Any, rows: Different) -> int:
-    return min(int(estimator.n_inducing), len(rows.first))
+    return min(wanted_number(estimator), len(rows.first))
+
+
+def wanted_number(estimator: Any) -> int:
+    """Return how many inducing inputs an estimator asks for."""
+    return _NUMBER if estimator.n_inducing is None else int(estimator.n_inducing)
 
 
 def chosen_rows(
@@ -170,15 +181,28 @@ def _nearest_to_centres(X: Floats, m: int, weights: Floats, rng: np.random.Gener
 def block_numbers(estimator: Any, begun: Begun, rng: np.random.Generator) -> Indices:
     """Return the block that each row belongs to: about as many rows each as inducing inputs."""
     n = len(begun.data.Y)
-    size = min(n, int(estimator.n_inducing))
+    size = min(n, wanted_number(estimator))
     if estimator.blocks == "contiguous" or not begun.kernel.is_numeric:
         return np.arange(n) // size
     rows = different_rows(begun)
     X = begun.data.X[rows.first]
     count = -(-len(X) // size)
-    widths = spread(X, rows.weights)
-    found = kmeans(X, count, widths, weights=rows.weights, largest=_DIFFERENT * size, rng=rng)
+    units = block_units(begun.kernel, X, rows.weights)
+    found = kmeans(X, count, units, weights=rows.weights, largest=_DIFFERENT * size, rng=rng)
     return _cut(found.assignment[rows.kinds], _REPEATED * size)
+
+
+def block_units(kernel: Kernel, X: Floats, weights: Floats | None = None) -> Floats:
+    """Return units of the columns in which rows of a block are to be near each other, (d,).
+
+    The kernel's shortest length scales, so that columns that do not matter do not separate rows; a
+    column's width where there is none.
+    """
+    units = spread(X, weights)
+    shortest = np.full(len(units), np.inf)
+    for part in relevances(kernel, X, weights):
+        shortest = np.fmin(shortest, part.length_scales)
+    return np.where(np.isfinite(shortest), shortest, units)
 
 
 def member_numbers(

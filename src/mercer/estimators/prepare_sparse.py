@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,13 +15,15 @@ from mercer.estimators.inducing import (
     different_rows,
     inducing_inputs,
     unless_ones,
+    wanted_number,
 )
 from mercer.estimators.memory import require_memory
+from mercer.estimators.mended import mended
 from mercer.estimators.options import as_generator
 from mercer.estimators.prepare_exact import Begun, begin, exact_objective, prepared_exact
 from mercer.estimators.rows import Rows
 from mercer.estimators.starting import Prepared
-from mercer.evidence import Data, Objective, maximise
+from mercer.evidence import Data, Objective, Optimum, maximise
 from mercer.evidence.guarded import Guarded
 from mercer.evidence.sparse import InducingInputs, SparseObjective
 from mercer.evidence.starts import Again
@@ -30,21 +34,28 @@ from mercer.means import Mean
 
 __all__ = ["PreparedSparse", "kind_of", "prepare_sparse"]
 
+Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 # Rows of the exact fit whose hyperparameters a sparse one starts from, and its iterations.
 _SAMPLE, _ITERATIONS = 500, 50
+# Rows of the exact fit that has the hyperparameters of "auto".
+_SEARCHED = 2000
 
 
 class PreparedSparse(NamedTuple):
     """What a sparse fit begins with.
 
-    objective : what it maximises, at its start; exact, of a subset of the rows, for "sod"
-    whole : the sparse one of all rows; the same one, but for "sod"; None without Gaussian noise
+    objective : what it maximises, at its start; exact, of a subset of the rows, for "sod", and of
+        all that are different, if they are few, for "auto"
+    whole : the sparse one of all rows, the same one where that is not exact; None without
+        Gaussian noise, and before `after`
     undetermined : why the targets say nothing about it, None if they do
     multioutput : whether the targets came in columns
     labels : (n,) what the blocks of the rows are called, or None
     again : where to search once more, given where the search has ended
+    after : what makes the sparse objective of all rows, and its labels, of the hyperparameters
+        that a search on a sample of them has found; None where the search is on all rows
     """
 
     objective: Guarded
@@ -53,15 +64,24 @@ class PreparedSparse(NamedTuple):
     multioutput: bool
     labels: NDArray[Any] | None
     again: Again | None = None
+    after: Callable[[Floats], tuple[SparseObjective, NDArray[Any] | None]] | None = None
 
     @property
     def searched(self) -> Prepared:
         """What a search takes of it."""
         return Prepared(self.objective, self.undetermined, self.multioutput, self.again)
 
+    def completed(self, optimum: Optimum) -> tuple[PreparedSparse, Optimum]:
+        """Return the same and the end of its search, on all rows."""
+        if self.after is None:
+            return self, optimum
+        objective, labels = self.after(optimum.theta)
+        made = self._replace(objective=objective, whole=objective, labels=labels, after=None)
+        return made, replace(optimum, theta=objective.theta, jitter=None)
 
-# The approximation taken by itself, and those whose training rows others have.
-_TRAINED_AS = {"auto": "vfe", "nystrom": "dtc", "sod": "vfe"}
+
+# Those whose training rows others have.
+_TRAINED_AS = {"nystrom": "dtc", "sod": "vfe"}
 
 
 def kind_of(estimator: Any) -> Approximation:
@@ -69,8 +89,22 @@ def kind_of(estimator: Any) -> Approximation:
 
     "nystrom" trains as "dtc"; the bounds on the evidence are all that "sod" has of "vfe".
     """
-    name = _TRAINED_AS.get(estimator.approximation, estimator.approximation)
-    return approximation(name, estimator.power, estimator.joint)
+    name = estimator.approximation
+    if name == "auto":
+        name = "pic" if _takes_blocks(estimator) else "vfe"
+    return approximation(_TRAINED_AS.get(name, name), estimator.power, estimator.joint)
+
+
+def _takes_blocks(estimator: Any) -> bool:
+    """Whether nothing that is asked for goes without the blocks of "pic"."""
+    named = isinstance(estimator.inducing, str)
+    return bool(
+        not estimator.learn_inducing
+        and not estimator.augment
+        and estimator.joint == "exact"
+        and not (named and estimator.inducing == "query")
+        and getattr(estimator.kernel, "is_numeric", True)
+    )
 
 
 def prepare_sparse(
@@ -84,15 +118,31 @@ def prepare_sparse(
 ) -> PreparedSparse:
     """Return the objective of a fit by a `SparseGPRegressor`, at its start.
 
-    Hyperparameters start from an exact fit to a sample of the rows, which takes a moment. Inducing
-    inputs are chosen under these.
+    Hyperparameters start from an exact fit to a sample of the rows, which takes a moment; with
+    "auto" and blocks they are those of a larger one. Inducing inputs and blocks are chosen under
+    these.
     """
     rng, kind = as_generator(estimator.random_state), kind_of(estimator)
     begun = begin(estimator, kernel, likelihood, mean, rows)
     if estimator.approximation == "sod":
         return _subset_of_data(estimator, begun, kind, rows.multioutput, rng)
+    if estimator.approximation == "auto" and kind.training == "blocks":
+        return _by_sample(estimator, begun, kind, rows.multioutput, rng, labels)
     if begun.searched and not begun.warm:
         begun = _from_sample(begun, rng)
+    objective, labels = _of_all(estimator, begun, kind, rng, labels, query)
+    return PreparedSparse(objective, objective, begun.undetermined, rows.multioutput, labels)
+
+
+def _of_all(
+    estimator: Any,
+    begun: Begun,
+    kind: Approximation,
+    rng: np.random.Generator,
+    labels: NDArray[Any] | None,
+    query: Any = None,
+) -> tuple[SparseObjective, NDArray[Any] | None]:
+    """Return the objective of all rows, and what their blocks are called, in its order."""
     groups = None
     if kind.training == "blocks":
         if labels is None:
@@ -104,10 +154,47 @@ def prepare_sparse(
         begun = _of_rows(begun, order, weights)
     last = estimator.inducing_ if begun.warm else None
     points, movable = inducing_inputs(estimator, begun, query, rng, last)
-    learned = estimator.learn_inducing and begun.searched and begun.kernel.is_numeric and movable
+    moved = estimator.learn_inducing
+    if moved is None:
+        moved = estimator.approximation != "auto" or kind.training != "blocks"
+    learned = moved and begun.searched and begun.kernel.is_numeric and movable
     inducing = InducingInputs(points, begun.widths if learned else None)
-    objective = _objective(begun, inducing, kind, groups)
-    return PreparedSparse(objective, objective, begun.undetermined, rows.multioutput, labels)
+    return _objective(begun, inducing, kind, groups), labels
+
+
+def _by_sample(
+    estimator: Any,
+    begun: Begun,
+    kind: Approximation,
+    multioutput: bool,
+    rng: np.random.Generator,
+    labels: NDArray[Any] | None,
+) -> PreparedSparse:
+    """Return the objective of an exact fit to a sample, whose hyperparameters all rows take.
+
+    Where the sample is all there is, and it was not said how many inducing inputs to have, exact
+    inference is at hand.
+    """
+    sample = _sample(begun, _SEARCHED, rng)
+    exact = prepared_exact(sample, multioutput)
+    objective = exact.objective
+    assert isinstance(objective, Objective)
+    few = len(different_rows(begun, targets=True).first) <= _SEARCHED
+    free = estimator.n_inducing is None and isinstance(estimator.inducing, str)
+    if few and free and labels is None:
+        points = InducingInputs(sample.data.X)
+        whole = _objective(begun, points, approximation("vfe"))
+        return PreparedSparse(objective, whole, begun.undetermined, multioutput, None, exact.again)
+
+    def after(theta: Floats) -> tuple[SparseObjective, NDArray[Any] | None]:
+        whole, names = _of_all(estimator, _with(begun, objective, theta), kind, rng, labels)
+        if begun.searched and begun.undetermined is None:
+            whole = mended(whole, objective, theta, begun, rng)
+        return whole, names
+
+    return PreparedSparse(
+        objective, None, begun.undetermined, multioutput, labels, exact.again, after
+    )
 
 
 def _objective(
@@ -126,7 +213,7 @@ def _subset_of_data(
     rng: np.random.Generator,
 ) -> PreparedSparse:
     """Return the objective of an exact fit to some of the rows (UV 3)."""
-    require_memory(min(int(estimator.n_inducing), len(begun.data.Y)))
+    require_memory(min(wanted_number(estimator), len(begun.data.Y)))
     chosen, weights = chosen_rows(estimator, begun, rng)
     whole = _objective(begun, InducingInputs(begun.data.X[chosen]), kind)
     exact = prepared_exact(_of_rows(begun, chosen, weights), multioutput)
@@ -138,16 +225,30 @@ def _subset_of_data(
 
 def _from_sample(begun: Begun, rng: np.random.Generator) -> Begun:
     """Return the model with hyperparameters of an exact fit to a sample of the rows."""
-    rows = different_rows(begun, targets=True)
-    kept = np.arange(len(rows.first))
-    if len(kept) > _SAMPLE:
-        kept = np.sort(rng.choice(kept, _SAMPLE, replace=False))
-    sample = _of_rows(begun, rows.first[kept], unless_ones(rows.weights[kept]))
-    objective = exact_objective(sample)
+    objective = exact_objective(_sample(begun, _SAMPLE, rng))
     optimum = maximise(objective, max_iter=_ITERATIONS)
     if optimum.status == "interrupted":
         raise KeyboardInterrupt  # there is no model of all rows yet that could be kept
-    found, noise = objective.unpack(optimum.theta)
+    return _with(begun, objective, optimum.theta)
+
+
+def _sample(begun: Begun, size: int, rng: np.random.Generator) -> Begun:
+    """Return the model on so many of the different rows."""
+    rows = different_rows(begun, targets=True)
+    kept = np.arange(len(rows.first))
+    weights = rows.weights
+    if len(kept) > size:
+        # A row that repeats is drawn the more often, and then counts as any other: with its
+        # repeats it would say more of small noise than it does among all rows.
+        shares = weights / np.sum(weights)
+        kept = np.sort(rng.choice(kept, size, replace=False, p=shares))
+        weights = np.full(len(weights), np.mean(weights))
+    return _of_rows(begun, rows.first[kept], unless_ones(weights[kept]))
+
+
+def _with(begun: Begun, objective: Objective, theta: Floats) -> Begun:
+    """Return the model with hyperparameters that were found on some of the rows."""
+    found, noise = objective.unpack(theta)
     likelihood = begun.likelihood
     if likelihood.theta.size:
         likelihood = likelihood.with_theta(noise.theta)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.estimators.inducing import block_units
 from mercer.estimators.prepare_sparse import PreparedSparse
 from mercer.estimators.regressor_evidence import FittedEvidence
 from mercer.estimators.search import history_of, warn_of_fit, warn_of_unexplained
@@ -55,8 +56,11 @@ class SparseFit(FittedEvidence):
         warn_of_fit(objective, fit, searched=optimum.status != "fixed")
         kind = self._finish_noise(prepared, optimum, fit)
         self._kind = (kind.name, kind.power, kind.test)
-        special = self.approximation in ("nystrom", "sod")
-        self.approximation_ = self.approximation if special else kind.name
+        self.approximation_ = kind.name
+        if objective.inference == "exact":
+            self.approximation_ = "sod"
+        elif self.approximation == "nystrom":
+            self.approximation_ = "nystrom"
         if self._predictive is None or kind.test == "independent":
             self.posterior_ = fit.posterior
 
@@ -72,7 +76,7 @@ class SparseFit(FittedEvidence):
             self._predictive = IndependentPredictive(fit.posterior) if independent else None
             self.unexplained_ = unexplained_by(self, objective, optimum.theta)
             return objective.kind
-        if self.approximation == "sod":
+        if objective is not whole:  # exact inference
             noise = whole.likelihood.with_theta(fit.likelihood.theta)
             problem = whole.problem(fit.kernel, noise, whole.inducing)
             left = solve(problem).statistics.residual
@@ -92,7 +96,10 @@ class SparseFit(FittedEvidence):
         if self.approximation == "nystrom":
             return nystrom(problem, mean, scale)[0]
         if problem.kind.test in ("independent", "blocks"):
-            return predictive(problem, mean, scale, labels)[0]
+            units = None
+            if problem.kernel.is_numeric:
+                units = block_units(problem.kernel, problem.X, problem.weights)
+            return predictive(problem, mean, scale, labels, units)[0]
         return None
 
     def _certify(self, problem: SparseProblem, constant: float, unexplained: float) -> None:

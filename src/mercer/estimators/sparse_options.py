@@ -99,8 +99,10 @@ def check_inducing_options(estimator: Any, query: Any) -> bool:
 
     Returns whether the points to be predicted are the inducing inputs.
     """
-    require_count("n_inducing", estimator.n_inducing, 1)
-    require_flag("learn_inducing", estimator.learn_inducing)
+    if estimator.n_inducing is not None:
+        require_count("n_inducing", estimator.n_inducing, 1)
+    if estimator.learn_inducing is not None:
+        require_flag("learn_inducing", estimator.learn_inducing)
     named = isinstance(estimator.inducing, str)
     if named:
         require_choice("inducing", estimator.inducing, (*STRATEGIES, "query"))

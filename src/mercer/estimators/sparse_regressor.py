@@ -47,23 +47,28 @@ random_state, verbose
         `Poisson` and `Custom`, and expectation propagation for other noise.
     approximation : {"auto", "vfe", "fitc", "pep", "pitc", "pic", "dtc", "sor", "nystrom", "sod"}, \
 default "auto"
-        "auto" is "vfe" for Gaussian noise, and "fitc" with an engine for other noise.
+        "auto" is "pic" for Gaussian noise, under the hyperparameters of an exact fit to 2000 of the
+        rows, and "fitc" with an engine for other noise. It is "vfe" where blocks of rows do not go
+        with what is asked for: inducing inputs that are moved, or the points to be predicted;
+        `augment`; inputs that are not numbers.
         "vfe" maximises a lower bound on the exact evidence, and is the nearer to it the more
         inducing inputs there are; "fitc" lets the noise differ from row to row where u says little;
         "pep" stands between the two (see `power`). "pitc" and "pic" keep the covariance within
         blocks of rows, for new points too with "pic". "dtc" and "sor" keep none; the error bars of
         "sor" vanish far from the data. "nystrom" is no probabilistic model. "sod" is exact
         inference on a subset of the rows.
-    n_inducing : int, default 300
-        How many inducing inputs to choose, or rows of the subset.
+    n_inducing : int, optional
+        How many inducing inputs to choose, or rows of the subset; 500 by default, but that "auto"
+        with up to 2000 rows takes all of them and is exact.
     inducing : str or array of shape (m, d), default "kmeans"
         Where they start: a strategy of :func:`mercer.selection.select`, the inputs themselves, or
         "query", the points that `fit` is given as such. Of "sod" it is a strategy, and "kmeans"
         takes the row in the middle of each cluster.
-    learn_inducing : bool, default True
-        Whether they are moved together with the hyperparameters (UV 9). Those of "query" and "sod"
-        stay, as do all rows where these are no more than `n_inducing`. The evidence of "fitc" fits
-        them to chance where rows are few, below some thousands.
+    learn_inducing : bool, optional
+        Whether they are moved together with the hyperparameters (UV 9). By default they are, but
+        not by "auto" with Gaussian noise. Those of "query" and "sod" stay, as do all rows where
+        these are no more than `n_inducing`. The evidence of "fitc" fits them to chance where rows
+        are few, below some thousands.
     power : float, default 0.5
         Of "pep": from 0, which is "vfe", to 1, which is "fitc".
     joint : {"exact", "independent"}, default "exact"
@@ -139,9 +144,9 @@ default "auto"
         *,
         inference: str = "auto",
         approximation: str = "auto",
-        n_inducing: int = 300,
+        n_inducing: int | None = None,
         inducing: Any = "kmeans",
-        learn_inducing: bool = True,
+        learn_inducing: bool | None = None,
         power: float = 0.5,
         joint: str = "exact",
         augment: bool = False,
@@ -221,7 +226,8 @@ default "auto"
                 model = kernel, likelihood, mean
                 prepared = prepare_sparse_latent(self, *model, rows, inference, query)
             with naming_the_model(prepared.objective):
-                self._finish(prepared, search(self, prepared.searched, column_names(X)))
+                optimum = search(self, prepared.searched, column_names(X))
+                self._finish(*prepared.completed(optimum))
         return self
 
     # --- predicting -----------------------------------------------------------------------------

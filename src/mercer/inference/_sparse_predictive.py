@@ -29,7 +29,11 @@ Floats = NDArray[np.float64]
 
 
 def predictive(
-    problem: SparseProblem, mean: Mean, scale: Floats, labels: ArrayLike | None = None
+    problem: SparseProblem,
+    mean: Mean,
+    scale: Floats,
+    labels: ArrayLike | None = None,
+    units: ArrayLike | None = None,
 ) -> tuple[Predictive, SparseSolution]:
     """Return the predictions of an approximation and the solution they were made of.
 
@@ -47,17 +51,23 @@ def predictive(
         The units of the outputs.
     labels : (n,) array, optional
         What the blocks of PIC are called; without it by the numbers of the problem's groups.
+    units : (d,) array, optional
+        Of the columns, in which new points are near to blocks; the columns' standard deviations
+        without it.
     """
     process, solution = posterior(problem, mean, scale)
     if problem.kind.test == "independent":
         return IndependentPredictive(process), solution
     if problem.kind.test == "blocks":
-        return BlockPredictive(process, _blocks(problem, solution, labels)), solution
+        return BlockPredictive(process, _blocks(problem, solution, labels, units)), solution
     return process, solution
 
 
 def _blocks(
-    problem: SparseProblem, solution: SparseSolution, labels: ArrayLike | None
+    problem: SparseProblem,
+    solution: SparseSolution,
+    labels: ArrayLike | None,
+    units: ArrayLike | None,
 ) -> TrainingBlocks:
     assert problem.groups is not None
     groups = np.asarray(problem.groups if labels is None else labels)
@@ -71,7 +81,8 @@ def _blocks(
         X = np.asarray(problem.X, dtype=float)
         counts = np.bincount(number)
         columns = [np.bincount(number, weights=column) / counts for column in X.T]
-        centres, widths = np.stack(columns, axis=1), np.std(X, axis=0)
+        centres = np.stack(columns, axis=1)
+        widths = np.std(X, axis=0) if units is None else np.array(units, dtype=float)
         widths[widths == 0] = 1.0
     E, regressors = row_solution(problem, solution)
     if not problem.integrate:

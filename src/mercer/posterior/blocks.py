@@ -187,15 +187,17 @@ class BlockPredictive(Predictive):
         R = cholesky(C, 0.0).L
         joint = np.zeros((m + len(X), m + len(X)), order="F")
         joint[:m, :m], joint[m:, :m], joint[m:, m:] = L, V.T, R
-        # r = k_s - V'L^-1 k_u, and Lambda_s^-1 r = R^-T R^-1 r
+        # r = k_s - V'L^-1 k_u
         change = np.hstack([-solve_lower(L, V, transpose=True).T, np.eye(len(X))])  # r from phi
-        W = solve_lower(R, np.asfortranarray(change))
-        W = solve_lower(R, W, transpose=True, overwrite=True)  # Lambda_s^-1 r from phi
-        K_us = kernel(basis.points, X)
-        inner = np.hstack([np.eye(m), np.zeros((m, len(X)))]) - K_us @ W  # k_u - K_us Lambda^-1 r
+        F = solve_lower(R, np.asfortranarray(V.T))  # (b, m)
+        inverse = self._inverse_LB(L)
+        # a = LB^-1 (v - F' rho), [v, rho] = joint^-1 phi: LB LB' >= F'F, so that nothing here is
+        # large even where the noise is next to none
+        image = np.asfortranarray(np.hstack([inverse, -inverse @ F.T]).T)
+        top = solve_lower(joint, image, transpose=True, overwrite=True).T
         alpha = process.alpha
         weights = np.vstack([alpha[:m] + change[:, :m].T @ E, E, alpha[m:]])
-        left = self._left(inner, blocks.regressors[rows].T @ change)
+        left = self._left(top, blocks.regressors[rows].T @ change)
         points = np.concatenate([basis.points, X])
         return Posterior(
             Basis(kernel, points, basis.features),
@@ -207,17 +209,26 @@ class BlockPredictive(Predictive):
             process.scale,
         )
 
-    def _left(self, inner: Floats, regressed: Floats) -> Floats:
+    def _inverse_LB(self, L: Floats) -> Floats:
+        """Return the inverse of the factor LB of L^-1 A L^-T."""
+        B, m = self.process.B, self.process.n_basis
+        if isinstance(B, InverseTriangular):
+            LB = solve_lower(L, np.array(B.L, order="F"), overwrite=True)
+            return solve_lower(LB, np.eye(m, order="F"), overwrite=True)
+        assert isinstance(B, Dense)
+        return np.asarray(B.M[:m, :m] @ np.tril(L))
+
+    def _left(self, top: Floats, regressed: Floats) -> Floats:
         """Return B (of what the data leave) for phi = [k_u, k_s, h].
 
-        `inner` makes k_u - K_us Lambda_s^-1 r of [k_u, k_s], and `regressed` H'Sigma^-1 r.
+        `top` makes LA^-1 (k_u - K_us Lambda_s^-1 r) of [k_u, k_s], and `regressed` H'Sigma^-1 r.
         """
         B, m = self.process.B, self.process.n_basis
         if isinstance(B, InverseTriangular):
-            return solve_lower(B.L, np.asfortranarray(inner))
+            return top
         assert isinstance(B, Dense)
         # [[LA^-1, 0], [-root alpha_H', root]], and root (h - alpha_H' k_u - H'Sigma^-1 r)
-        top, root = B.M[:m, :m] @ inner, B.M[m:, m:]
+        root = B.M[m:, m:]
         below = -root @ regressed
         below[:, :m] += B.M[m:, :m]
         return np.block([[top, np.zeros((m, root.shape[1]))], [below, root]])
