@@ -418,6 +418,20 @@ def test_hyperparameters_of_a_sample_that_suit_no_other_rows_are_mended(monkeypa
     assert np.mean(0.5 * ((truth - mean) / std) ** 2 + np.log(std)) < 0.5
 
 
+@pytest.mark.parametrize("written", [True, False], ids=["rows", "weights"])
+def test_rows_that_repeat_do_not_make_the_noise_of_a_sample_small(monkeypatch, written):
+    """Drawn with all of their repeats they would: a target that comes twice seems certain."""
+    monkeypatch.setattr(prepare_sparse, "_SEARCHED", 150)
+    A, y = wavy(600, 0.3)
+    twice = np.arange(600) < 300
+    if written:
+        A, y, weights = np.vstack([A, A[twice]]), np.append(y, y[twice]), None
+    else:
+        weights = 1.0 + twice
+    model = SparseGPRegressor(n_inducing=60, random_state=0)
+    assert quiet_fit(model, A, y, sample_weight=weights).likelihood_.new_variance > 0.06
+
+
 def test_blocks_are_near_in_the_columns_that_matter():
     rng = np.random.default_rng(0)
     A = rng.normal(size=(50, 3))
@@ -427,7 +441,8 @@ def test_blocks_are_near_in_the_columns_that_matter():
 
 
 def test_a_second_fit_starts_warm():
-    model = SparseGPRegressor(n_inducing=6, max_iter=4, warm_start=True, random_state=0)
+    settings = {"n_inducing": 6, "max_iter": 4, "warm_start": True, "random_state": 0}
+    model = SparseGPRegressor(approximation="vfe", **settings)
     first = quiet_fit(model, X, Y).log_marginal_likelihood_value_
     assert quiet_fit(model, X, Y).log_marginal_likelihood_value_ > first
     assert quiet_fit(model.set_params(n_inducing=9), X, Y).inducing_.shape == (9, 2)

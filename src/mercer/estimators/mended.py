@@ -37,7 +37,8 @@ def mended(
         return whole
     part = _some_blocks(whole, rng)
     each = sample.value(theta) / sample.data.total_weight
-    if part.value(part.theta) / part.data.total_weight > each - _SHORTFALL:
+    found = part.value(part.theta)
+    if found / part.data.total_weight > each - _SHORTFALL:
         return whole
     low, high = whole.bounds.T
     starts = [
@@ -48,7 +49,7 @@ def mended(
     best = max(starts, key=part.value)
     part.hold_jitter(None)
     optimum = maximise(_at(part, best), max_iter=_MENDED)
-    return _at(whole, optimum.theta)
+    return _at(whole, optimum.theta) if optimum.value > found else whole
 
 
 def _some_blocks(whole: SparseObjective, rng: np.random.Generator) -> SparseObjective:

@@ -242,7 +242,7 @@ def _sample(begun: Begun, size: int, rng: np.random.Generator) -> Begun:
         # repeats it would say more of small noise than it does among all rows.
         shares = weights / np.sum(weights)
         kept = np.sort(rng.choice(kept, size, replace=False, p=shares))
-        weights = np.full(len(weights), np.mean(weights))
+        weights = np.full(len(weights), min(1.0, np.mean(weights)))
     return _of_rows(begun, rows.first[kept], unless_ones(weights[kept]))
 
 
