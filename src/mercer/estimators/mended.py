@@ -13,9 +13,11 @@ __all__ = ["mended"]
 
 Floats = NDArray[np.float64]
 
-# In nats for each row: what blocks of rows may fall short of the sample. Else so many of them are
-# searched, for so many iterations, from the best of these shares of the targets' variance as noise.
-_SHORTFALL, _BLOCKS, _MENDED = 0.2, 8, 50
+# In nats for each row: what all rows may fall short of the sample.
+_SHORTFALL = 0.3
+# Else so many of them are searched, for so many iterations, from the best of these shares of the
+# targets' variance as noise.
+_ROWS, _ITERATIONS = 4000, 50
 _NOISES = (1e-3, 1e-2, 0.1, 0.5)
 
 
@@ -35,11 +37,11 @@ def mended(
     free = whole.likelihood.theta.size
     if not free:
         return whole
-    part = _some_blocks(whole, rng)
     each = sample.value(theta) / sample.data.total_weight
-    found = part.value(part.theta)
-    if found / part.data.total_weight > each - _SHORTFALL:
+    found = whole.value(whole.theta)
+    if found / whole.data.total_weight > each - _SHORTFALL:
         return whole
+    part = _some_blocks(whole, rng)
     low, high = whole.bounds.T
     starts = [
         np.clip(np.append(kernel.theta, np.full(free, np.log(share * begun.variance))), low, high)
@@ -47,18 +49,17 @@ def mended(
         for share in _NOISES
     ]
     best = max(starts, key=part.value)
-    part.hold_jitter(None)
-    optimum = maximise(_at(part, best), max_iter=_MENDED)
-    return _at(whole, optimum.theta) if optimum.value > found else whole
+    optimum = maximise(_at(part, best), max_iter=_ITERATIONS)
+    other = _at(whole, optimum.theta)
+    return other if other.value(other.theta) > found else whole
 
 
 def _some_blocks(whole: SparseObjective, rng: np.random.Generator) -> SparseObjective:
     """Return the objective of the rows of a few blocks."""
     assert whole.groups is not None
-    numbers = np.unique(whole.groups)
-    if len(numbers) <= _BLOCKS:
-        return _at(whole, whole.theta)
-    chosen = rng.choice(numbers, _BLOCKS, replace=False)
+    sizes = np.bincount(whole.groups)
+    order = rng.permutation(len(sizes))
+    chosen = order[: 1 + np.searchsorted(np.cumsum(sizes[order]), _ROWS)]
     rows = np.flatnonzero(np.isin(whole.groups, chosen))
     data = whole.data
     weights = None if data.weights is None else data.weights[rows]
