@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 
 from mercer import GPRegressor, SparseGPRegressor, estimators, load, means, save
 from mercer.errors import JitterWarning, MercerWarning, TooLargeError
-from mercer.estimators import inducing, memory, prepare_sparse
+from mercer.estimators import inducing, memory, mended, prepare_sparse
 from mercer.evidence import maximise
 from mercer.evidence.objective import Data
 from mercer.evidence.sparse import InducingInputs, SparseObjective
@@ -139,9 +139,30 @@ def test_subset_of_data_is_exact_on_its_rows(strategy):
     assert model.loo().mean.shape == kept.shape
 
 
-def test_subset_of_data_counts_repeated_rows():
+def test_subset_of_data_counts_repeats_where_all_rows_are_in_it():
     model = fitted("sod", X=np.repeat(X[:4], 3, axis=0), y=np.repeat(Y[:4], 3), inducing="random")
     np.testing.assert_array_equal(model.sample_weight_, [3.0] * 4)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_row_of_a_subset_counts_once(strategy):
+    weights = np.where(np.arange(N) % 3, 2.0, 0.5)
+    options = {"inducing": strategy, "n_inducing": 7, "random_state": 0}
+    model = fitted("sod", sample_weight=weights, **options)
+    rows = [np.flatnonzero(np.all(x == X, axis=1))[0] for x in model.X_train_]
+    got = 1.0 if model.sample_weight_ is None else model.sample_weight_
+    np.testing.assert_array_equal(np.broadcast_to(got, 7), np.minimum(weights[rows], 1.0))
+
+
+@pytest.mark.parametrize("written", [True, False], ids=["rows", "weights"])
+def test_rows_that_repeat_do_not_make_the_noise_of_a_subset_small(written):
+    A, y = wavy(600, 0.3)
+    twice = np.arange(600) < 300
+    weights = None if written else 1.0 + twice
+    if written:
+        A, y = np.vstack([A, A[twice]]), np.append(y, y[twice])
+    model = SparseGPRegressor(approximation="sod", n_inducing=150, random_state=0)
+    assert quiet_fit(model, A, y, sample_weight=weights).likelihood_.new_variance > 0.06
 
 
 def test_subset_of_data_asks_for_memory_first(monkeypatch):
@@ -416,6 +437,29 @@ def test_hyperparameters_of_a_sample_that_suit_no_other_rows_are_mended(monkeypa
     B, truth = wavy(200, 0.5, seed=1)
     mean, std = quiet_fit(model, A, y).predict(B, return_std=True)
     assert np.mean(0.5 * ((truth - mean) / std) ** 2 + np.log(std)) < 0.5
+
+
+@pytest.mark.parametrize("estimate", ["ml", "integrate"])
+def test_variances_of_the_default_have_the_scale_that_all_rows_give_them(monkeypatch, estimate):
+    monkeypatch.setattr(prepare_sparse, "_SEARCHED", 100)
+    A, y = wavy(400)
+    options = {"mean": means.Constant(estimate=estimate), "n_inducing": 40, "random_state": 0}
+    model = SparseGPRegressor(1.0 * RBF([1.0, 1.0]), **options)
+    quiet_fit(model, A, y, sample_weight=np.linspace(0.5, 2.0, 400))
+    scaled = np.arange(model.theta_.size) % 3 == 0  # the kernel's and the noise's
+    at = [model.log_marginal_likelihood(model.theta_ + step * scaled) for step in (-1e-2, 0, 1e-2)]
+    assert at[0] < at[1] > at[2]
+    assert at[0] - at[2] == pytest.approx(0.0, abs=1e-3)
+
+
+def test_bounds_of_the_noise_hold_back_the_scale_of_all_variances():
+    noise = Gaussian(Parameter(0.05, bounds=(0.05, 0.15)))
+    kind, points = approximation("fitc"), InducingInputs(Z)
+    data = Data(X, Y[:, None], None, np.ones(1))
+    whole = SparseObjective(KERNEL, noise, means.Zero(), data, points, kind)
+    for scale, wanted in ((0.5, 1.0), (2.0, 2.0), (9.0, 3.0)):
+        scaled = np.exp(mended._times(whole, scale).theta - whole.theta)
+        np.testing.assert_allclose(scaled, [wanted, 1.0, 1.0, wanted])
 
 
 @pytest.mark.parametrize("written", [True, False], ids=["rows", "weights"])

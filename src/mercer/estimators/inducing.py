@@ -125,11 +125,18 @@ def wanted_number(estimator: Any) -> int:
 def chosen_rows(
     estimator: Any, begun: Begun, rng: np.random.Generator
 ) -> tuple[Indices, Floats | None]:
-    """Return the numbers of the rows that stand for all, and what each weighs with its repeats."""
+    """Return the numbers of the rows that stand for all, and their weights.
+
+    One of many rows counts once, if others are the same as it: a target that comes twice, where
+    its neighbours are left out, would say that there is no noise.
+    """
     rows = different_rows(begun, targets=True)
     m = _number_of(estimator, rows)
     kept = np.sort(_chosen(estimator.inducing, begun, rows, m, rng))
-    return rows.first[kept], unless_ones(rows.weights[kept])
+    weights = rows.weights[kept]
+    if len(kept) < len(rows.first):
+        weights = np.minimum(weights, 1.0)
+    return rows.first[kept], unless_ones(weights)
 
 
 def unless_ones(weights: Floats) -> Floats | None:

@@ -1,57 +1,87 @@
-"""Hyperparameters that were found on a sample of the rows, held against more of them."""
+"""Hyperparameters that were found on a sample of the rows, held against all of them."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.errors import NotPositiveDefiniteError
 from mercer.estimators.prepare_exact import Begun
-from mercer.evidence import Data, Objective, maximise
+from mercer.evidence import Data, maximise
 from mercer.evidence.sparse import SparseObjective
+from mercer.inference.sparse import solve
+from mercer.kernels import Scaled
 
 __all__ = ["mended"]
 
 Floats = NDArray[np.float64]
 
-# In nats for each row: what all rows may fall short of the sample.
-_SHORTFALL = 0.3
-# Else so many of them are searched, for so many iterations, from the best of these shares of the
-# targets' variance as noise.
+# Squared residuals in units of their variances, on average, above which the sample has misled. So
+# many rows are searched then, for so many iterations, from the best of these shares of the targets'
+# variance as noise.
+_TOO_LARGE = 2.0
 _ROWS, _ITERATIONS = 4000, 50
 _NOISES = (1e-3, 1e-2, 0.1, 0.5)
 
 
-def mended(
-    whole: SparseObjective,
-    sample: Objective,
-    theta: Floats,
-    begun: Begun,
-    rng: np.random.Generator,
-) -> SparseObjective:
-    """Return the objective at its start, or at the end of a search among some of its blocks.
+def mended(whole: SparseObjective, begun: Begun, rng: np.random.Generator) -> SparseObjective:
+    """Return the objective with all variances times the factor that maximises its evidence.
 
-    Rows that are denser than in the sample are easier to predict, each from the others. Where they
-    are not, by plainly less, the sample was too sparse to tell noise from a rough function. The
-    search begins at the best of more noise, with the sample's kernel and the one it began with.
+    That is the mean square of the residuals in units of their variances, and near 1. Where it is
+    far larger the sample was too sparse to tell noise from a rough function, and the evidence of
+    some blocks is searched first, from the best of more noise, with the sample's kernel and the
+    one it began with.
     """
     free = whole.likelihood.theta.size
     if not free:
         return whole
-    each = sample.value(theta) / sample.data.total_weight
-    found = whole.value(whole.theta)
-    if found / whole.data.total_weight > each - _SHORTFALL:
+    scale, found = _scale(whole)
+    if scale > _TOO_LARGE:
+        part = _some_blocks(whole, rng)
+        low, high = whole.bounds.T
+        shares = [np.full(free, np.log(share * begun.variance)) for share in _NOISES]
+        starts = [
+            np.clip(np.append(kernel.theta, noise), low, high)
+            for kernel in (whole.kernel, begun.kernel)
+            for noise in shares
+        ]
+        best = max(starts, key=part.value)
+        other = _at(whole, maximise(_at(part, best), max_iter=_ITERATIONS).theta)
+        another, value = _scale(other)
+        if value > found:
+            whole, scale = other, another
+    return _times(whole, scale)
+
+
+def _scale(whole: SparseObjective) -> tuple[float, float]:
+    """Return the factor of all variances that maximises the evidence, and the evidence there."""
+    problem = whole.problem(*whole.unpack(whole.theta))
+    try:
+        solution = solve(problem)
+    except NotPositiveDefiniteError:
+        return np.inf, -np.inf
+    outputs = problem.n_outputs
+    square, count = -2.0 * solution.quadratic, solution.statistics.weight * outputs
+    if problem.integrate:  # of the quadratic part this is no square
+        square += 2.0 * outputs * np.linalg.slogdet(solution.root)[1]
+        count -= outputs * len(solution.root)
+    scale = max(square / count, np.finfo(float).tiny)
+    return scale, solution.log_evidence + 0.5 * count * (scale - 1.0 - np.log(scale))
+
+
+def _times(whole: SparseObjective, scale: float) -> SparseObjective:
+    """Return the objective with all variances times this, where the kernel has one to change.
+
+    Bounds that one of them has hold back both: the factor is right for none of them alone.
+    """
+    names = whole.kernel.parameter_names
+    if not isinstance(whole.kernel, Scaled) or "variance" not in names or not np.isfinite(scale):
         return whole
-    part = _some_blocks(whole, rng)
-    low, high = whole.bounds.T
-    starts = [
-        np.clip(np.append(kernel.theta, np.full(free, np.log(share * begun.variance))), low, high)
-        for kernel in (whole.kernel, begun.kernel)
-        for share in _NOISES
-    ]
-    best = max(starts, key=part.value)
-    optimum = maximise(_at(part, best), max_iter=_ITERATIONS)
-    other = _at(whole, optimum.theta)
-    return other if other.value(other.theta) > found else whole
+    theta = whole.theta
+    variances = [names.index("variance"), *range(len(names), len(theta))]
+    low, high = (whole.bounds[variances] - theta[variances, None]).T
+    theta[variances] += np.clip(np.log(scale), np.max(low), np.min(high))
+    return _at(whole, theta)
 
 
 def _some_blocks(whole: SparseObjective, rng: np.random.Generator) -> SparseObjective:

@@ -189,7 +189,7 @@ def _by_sample(
     def after(theta: Floats) -> tuple[SparseObjective, NDArray[Any] | None]:
         whole, names = _of_all(estimator, _with(begun, objective, theta), kind, rng, labels)
         if begun.searched and begun.undetermined is None:
-            whole = mended(whole, objective, theta, begun, rng)
+            whole = mended(whole, begun, rng)
         return whole, names
 
     return PreparedSparse(

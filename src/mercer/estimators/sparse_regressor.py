@@ -48,15 +48,16 @@ random_state, verbose
     approximation : {"auto", "vfe", "fitc", "pep", "pitc", "pic", "dtc", "sor", "nystrom", "sod"}, \
 default "auto"
         "auto" is "pic" for Gaussian noise, under the hyperparameters of an exact fit to 2000 of the
-        rows, and "fitc" with an engine for other noise. It is "vfe" where blocks of rows do not go
-        with what is asked for: inducing inputs that are moved, or the points to be predicted;
-        `augment`; inputs that are not numbers.
+        rows, its variances to the scale that all rows give them, and "fitc" with an engine for
+        other noise. It is "vfe" where blocks of rows do not go with what is asked for: inducing
+        inputs that are moved, or the points to be predicted; `augment`; inputs that are not
+        numbers.
         "vfe" maximises a lower bound on the exact evidence, and is the nearer to it the more
         inducing inputs there are; "fitc" lets the noise differ from row to row where u says little;
         "pep" stands between the two (see `power`). "pitc" and "pic" keep the covariance within
         blocks of rows, for new points too with "pic". "dtc" and "sor" keep none; the error bars of
         "sor" vanish far from the data. "nystrom" is no probabilistic model. "sod" is exact
-        inference on a subset of the rows.
+        inference on a subset of the rows, in which none counts more than once.
     n_inducing : int, optional
         How many inducing inputs to choose, or rows of the subset; 500 by default, but that "auto"
         with up to 2000 rows takes all of them and is exact.
