@@ -49,6 +49,12 @@ def _scores(P: Any, y: Any) -> tuple[float, float]:
     return float(np.mean(np.argmax(P, axis=1) == y)), float(-np.mean(np.log(P[range(len(y)), y])))
 
 
+def _gap(P: Any, theirs: Any, y: Any) -> str:
+    """Return the difference of two accuracies with the standard error of the paired rows."""
+    gaps = (np.argmax(P, axis=1) == y).astype(float) - (np.argmax(theirs, axis=1) == y)
+    return f"{np.mean(gaps):+.4f} ± {np.std(gaps, ddof=1) / np.sqrt(len(gaps)):.4f}"
+
+
 def _splits(X: Any, y: Any, n: int, count: int) -> dict[str, Any]:
     """Return accuracies and log losses (count, 2) on random splits, n rows of each to fit."""
     found: dict[str, list[tuple[float, float]]] = {SOFTMAX: [], REST: [], EP: []}
@@ -61,7 +67,9 @@ def _splits(X: Any, y: Any, n: int, count: int) -> dict[str, Any]:
     return {name: np.array(scores) for name, scores in found.items()}
 
 
-def _verdicts(times: dict[str, float], first: dict[str, Any], splits: dict[str, Any]) -> Any:
+def _verdicts(
+    times: dict[str, float], first: dict[str, Any], gaps_of: dict[str, str], splits: dict[str, Any]
+) -> Any:
     verdicts = []
     for name, wanted in ((SOFTMAX, 6), (REST, 12)):
         faster = times[SKLEARN] / times[name]
@@ -74,7 +82,7 @@ def _verdicts(times: dict[str, float], first: dict[str, Any], splits: dict[str, 
         verdicts.append(
             Verdict(
                 f"{name}, accuracy",
-                f"{accuracy:.3f}",
+                f"{accuracy:.3f} ({gaps_of[name]})",
                 f"no worse than {theirs:.3f}",
                 accuracy >= theirs,
             )
@@ -117,6 +125,7 @@ def run(options: Options) -> Result:
     )
     P = {name: model.predict_proba(X[n:]) for name, model in models.items()}
     first = {name: _scores(each, y[n:]) for name, each in P.items()}
+    gaps_of = {name: _gap(each, P[SKLEARN], y[n:]) for name, each in P.items()}
     apart = float(np.max(np.abs(P[REST] - P[SKLEARN])))
     splits = _splits(X, y, n, count)
     lines = [
@@ -139,6 +148,6 @@ def run(options: Options) -> Result:
         f"one-vs-rest (at most {apart:.1g} apart), which stands for them on the random splits; "
         "these share rows, so that their standard errors are somewhat too small.",
         [table(columns, lines)],
-        _verdicts(times, first, splits),
+        _verdicts(times, first, gaps_of, splits),
         [] if options.quick else [NOTE],
     )

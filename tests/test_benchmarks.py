@@ -102,7 +102,7 @@ def test_the_peer_of_a_fit_stops_by_mercers_rule(benchmarks):
     class Bowl:
         theta, bounds = np.zeros(2), np.tile([-10.0, 10.0], (2, 1))
         directions, parameter_names = Directions(2), ["a", "b"]
-        jitter, failed = 0.0, False
+        jitter, failed, again = 0.0, False, None
 
         def __call__(self, theta):
             step = theta - centre

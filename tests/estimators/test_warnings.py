@@ -14,7 +14,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from mercer import GPClassifier, GPRegressor
+from mercer import GPClassifier, GPRegressor, TransductiveGPClassifier
 from mercer.errors import (
     BoundWarning,
     CalibrationWarning,
@@ -173,6 +173,14 @@ def test_one_row_of_each_class_tells_nothing(labels):
     for weights in (None, np.full(len(labels), 0.5)):
         with pytest.warns(UndeterminedWarning, match="no class has more than one row"):
             GPClassifier().fit(rows, labels, sample_weight=weights)
+    others = np.append(rows, rows + 0.5, axis=0)
+    with (
+        pytest.warns(UndeterminedWarning, match="one row with a label") as caught,
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("ignore", BoundWarning)
+        TransductiveGPClassifier(unlabeled="?").fit(others, labels + ["?"] * len(labels))
+    assert len(caught) == 1
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         held = GPClassifier(10.0 * RBF(0.5), optimizer=None).fit(rows, labels)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from mercer.estimators.class_evidence import ClassEvidence
 from mercer.estimators.class_options import check_class_options
-from mercer.estimators.class_search import naming_the_classes, search_classes, warn_if_single
+from mercer.estimators.class_search import naming_the_classes, search_classes
 from mercer.estimators.classification import PreparedClasses, prepare_classes
 from mercer.estimators.classifier import BayesianClassifier
 from mercer.estimators.nested import column_names
@@ -212,9 +212,6 @@ class GPClassifier(StorableEstimator, ClassEvidence, BayesianClassifier):
         check_class_options(self)
         with all_or_nothing(self):
             prepared = prepare_classes(self, X, y, sample_weight)
-            first = prepared.objectives[0]
-            if self.optimizer is not None and first.theta.size:
-                warn_if_single(prepared.targets, first.data.weights)
             optima = search_classes(self, prepared.objectives)
             self._finish(prepared, optima, column_names(X))
         return self

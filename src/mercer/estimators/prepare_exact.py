@@ -96,9 +96,8 @@ def prepare_exact(
         ]
     )
     objective = Objective(kernel, likelihood, mean, data, estimator.objective, bounds)
-    again = None
     if begun.default is not None and searched and not warm:
         objective.begin_at_best(default_starts(begun.default))
         if likelihood.theta.size:
-            again = noisy_start(objective, begun.default, variance)
-    return Prepared(objective, reason, rows.multioutput, again)
+            objective.again = noisy_start(objective, begun.default, variance)
+    return Prepared(objective, reason, rows.multioutput)

@@ -21,7 +21,6 @@ from mercer.evidence import (
 )
 from mercer.evidence.guarded import Fitted
 from mercer.evidence.optimum import Lines, Report
-from mercer.evidence.starts import Again
 
 __all__ = ["history_of", "maximise_for", "report_of", "search", "warn_of_fit", "warn_of_jitter"]
 
@@ -50,7 +49,7 @@ def search(estimator: Any, prepared: Prepared, columns: list[str] | None) -> Opt
         optimum = ascend(mode, max_iter=estimator.max_iter, report=report)
     else:
         rng = as_generator(estimator.random_state)
-        optimum = maximise_for(estimator, objective, rng, report, estimator.n_jobs, prepared.again)
+        optimum = maximise_for(estimator, objective, rng, report, estimator.n_jobs)
     objective.release()
     warn_of_search(objective, optimum, columns)
     if joint:
@@ -80,7 +79,6 @@ def maximise_for(
     rng: np.random.Generator,
     report: Report | None,
     n_jobs: int | None,
-    again: Again | None = None,
 ) -> Optimum:
     """Maximise an objective by the optimiser and from the starts that an estimator asks for."""
     return maximise(
@@ -91,7 +89,6 @@ def maximise_for(
         n_jobs=n_jobs,
         random_state=rng,
         report=report,
-        again=again,
     )
 
 

@@ -6,7 +6,6 @@ import copy
 import signal
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,9 +15,9 @@ from scipy.optimize import minimize
 
 from mercer.compute import run_together
 from mercer.errors import ConvergenceWarning, NotPositiveDefiniteError, warn
-from mercer.evidence.optimum import Function, Lines, Optimum, Recorder, Report
+from mercer.evidence.optimum import Function, Optimum, Recorder, Report
 from mercer.evidence.searchable import Searchable
-from mercer.evidence.starts import Again, starts
+from mercer.evidence.starts import starts
 from mercer.linalg import JITTERS
 
 __all__ = ["lbfgs", "maximise"]
@@ -107,7 +106,6 @@ def maximise(
     n_jobs: int | None = None,
     random_state: int | np.random.Generator | None = None,
     report: Report | None = None,
-    again: Again | None = None,
 ) -> Optimum:
     """Maximise an objective over its bounds and return the best point of all starts.
 
@@ -130,12 +128,12 @@ def maximise(
         Called after each evaluation as ``report(start, count, value, best)``: the number of the
         start and of the evaluation there, both from 1, the value, and the best of that start so
         far. It is called on the thread that runs the start.
-    again : callable, optional
-        Called with the best end of all starts; returns where to search once more, or None.
 
     Notes
     -----
     Ctrl-C ends the search and keeps the best point seen.
+
+    An objective may say, given the best end of all starts, where to search once more.
 
     A search that runs up against matrices that cannot be factorised, rather than to where the
     objective is flat, goes on from its best point with the jitter that they need.
@@ -160,10 +158,9 @@ def maximise(
     if not ended:
         raise [end for end in found if not isinstance(end, Optimum)][-1]
     best = _best(ended)
+    again = objective.again
     further = None if again is None or best.status == "interrupted" else again(best)
     if further is not None:
-        if isinstance(report, Lines):
-            report = replace(report, n_starts=report.n_starts + 1)
         recorder = _recorder(objective, objective, report, len(points) + 1)
         try:
             end = _attempt(objective, recorder, further, *arguments)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mercer.evidence.directions import Directions
 
-__all__ = ["Function", "Lines", "Optimum", "Recorder", "Report"]
+__all__ = ["Again", "Function", "Lines", "Optimum", "Recorder", "Report"]
 
 Floats = NDArray[np.float64]
 
@@ -57,11 +57,15 @@ class Optimum:
         return len(self.values)
 
 
+#: Where to search once more, given where all starts have ended; None for nowhere.
+Again = Callable[[Optimum], Floats | None]
+
+
 @dataclass(frozen=True)
 class Lines:
     """A report that writes a line an evaluation to standard error.
 
-    n_starts : how many starts there are
+    n_starts : how many starts there are, as far as that is known beforehand
     began : when, by `time.perf_counter`
     """
 
@@ -70,7 +74,8 @@ class Lines:
 
     def __call__(self, start: int, count: int, value: float, best: float) -> None:
         """Write a line."""
-        label = f"start {start}/{self.n_starts}, " if self.n_starts > 1 else ""
+        starts = max(self.n_starts, start)
+        label = f"start {start}/{starts}, " if starts > 1 else ""
         seconds = time.perf_counter() - self.began
         text = f"{label}evaluation {count}: {value:.4f} (best {best:.4f}), {seconds:.1f} s"
         sys.stderr.write(f"mercer: {text}\n")
