@@ -17,6 +17,7 @@ from mercer.evidence.maximise import GAIN_TOLERANCE, GRADIENT_TOLERANCE
 
 D = 8
 MAX_ITER = 200  # GPRegressor's default
+SLACK = 0.01  # of the log evidence, since searches stop a little short of the maximum
 MERCER, PLAIN, PEER = "Mercer, defaults", "Mercer, hyperprior=None", "scikit-learn"
 
 
@@ -64,7 +65,7 @@ class Counted:
 
 
 def kin8nm(n: int) -> tuple[Any, Any]:
-    """Return the first n rows of kin8nm: the arm of a robot, all 8 columns matter."""
+    """Return the first n rows of kin8nm, a published simulation of a robot's arm."""
     rows = load_table("kin8nm")
     return rows.X[:n], rows.y[:n]
 
@@ -99,7 +100,8 @@ class Fits:
 
 def fits(X: Any, y: Any, rounds: int) -> Fits:
     """Time the fits and compare the evidence they reach, all in units of the targets."""
-    # scikit-learn's is given what Mercer does inside: standardised data, and the same start.
+    # scikit-learn's is given what Mercer does inside: standardised data, and the first of the
+    # three starts of which Mercer takes the best.
     standard = (X - X.mean(axis=0)) / X.std(axis=0)
     counted = Counted()
     fitted: dict[str, Any] = {}
@@ -127,7 +129,7 @@ def fits(X: Any, y: Any, rounds: int) -> Fits:
 
 
 def run(options: Options) -> Result:
-    """Race on a made-up set, and on a real one where its table is at hand."""
+    """Race on a set of our making, and on a published one where its table is at hand."""
     n, rounds = (80, 1) if options.quick else (1500, 3)
     sets = {"Friedman": friedman(n)}
     notes = []
@@ -144,8 +146,10 @@ def run(options: Options) -> Result:
     return Result(
         "Fit from end to end",
         f"Friedman's function, of whose {D} columns 3 do not matter, and the first rows of kin8nm, "
-        f"all of whose {D} do; n = {n}. scikit-learn has the same form of kernel, the same start "
-        f"and bounds, standardised data and normalize_y; both at most {MAX_ITER} iterations of "
+        f"a published set from a simulated robot's arm, all of whose {D} do; n = {n}. scikit-learn "
+        "has the same form of kernel, the same bounds, standardised data and normalize_y. It "
+        "starts at Mercer's length scales; Mercer at these, a quarter or a sixteenth of them, "
+        f"whichever its objective prefers. Both have at most {MAX_ITER} iterations of "
         "L-BFGS-B, with Mercer's tolerances and in its units, those of the first gradient: "
         f"relative gain {GAIN_TOLERANCE:g}, slope {GRADIENT_TOLERANCE:g}. The evidence is in units "
         "of the targets, and without the hyperprior that Mercer's defaults maximise along with it: "
@@ -171,8 +175,8 @@ def _verdicts(name: str, fit: Fits) -> list[Verdict]:
             Verdict(
                 f"{name}, evidence, {what}",
                 f"{fit.above(contender):+.3f}",
-                "no lower",
-                fit.above(contender) >= -0.01,
+                f"at least {-SLACK:g}",
+                fit.above(contender) >= -SLACK,
             )
             for what, contender in (("defaults", MERCER), ("hyperprior=None", PLAIN))
         ),

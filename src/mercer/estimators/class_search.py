@@ -74,8 +74,8 @@ def _warn_if_single(objectives: Sequence[LatentObjective]) -> None:
     if counted_once and is_hard and len(np.unique(Y, axis=0)) == len(Y):
         warn(
             "no class has more than one row with a label, which says little of how the classes go "
-            "with the inputs: probabilities may be near to even. Give more of them, or what you "
-            "know as a kernel with optimizer=None",
+            "with the inputs: probabilities mean little, be they even or certain. Give more of "
+            "them, or what you know as a kernel with optimizer=None",
             UndeterminedWarning,
         )
 

@@ -63,7 +63,7 @@ class GPClassifier(StorableEstimator, ClassEvidence, BayesianClassifier):
         right, and these are the odds for it (BKM 57), by which an even row says nothing.
     classes : array-like of C names, default None
         What the columns of y are called, with `soft_labels`. By default as a frame calls them, or
-        by numbers from 0.
+        by numbers from 0. A frame that has these names in another order is matched by name.
     mean : {"zero", "constant", "linear"}, Mean or callable, default "zero"
         The mean of the latent functions. "constant" and "linear" are searched for with the
         hyperparameters.
@@ -205,7 +205,7 @@ class GPClassifier(StorableEstimator, ClassEvidence, BayesianClassifier):
         X : array-like of shape (n, d)
             Inputs.
         y : array-like of shape (n,), or (n, C) with `soft_labels`
-            Labels of any type that can be sorted, or the probabilities of the classes.
+            Labels, which are text, whole numbers or booleans, or the probabilities of the classes.
         sample_weight : array-like of shape (n,), optional
             Powers of the likelihood: weight 2 is the row twice, weight 0 the row left out.
         """
@@ -215,6 +215,17 @@ class GPClassifier(StorableEstimator, ClassEvidence, BayesianClassifier):
             optima = search_classes(self, prepared.objectives)
             self._finish(prepared, optima, column_names(X))
         return self
+
+    def __getattr__(self, name: str) -> Any:
+        """Raise AttributeError, which of `posterior_` says where it is if there are several."""
+        if name == "posterior_" and "posteriors_" in self.__dict__:
+            raise AttributeError(
+                "there is no posterior_ where each class was fitted against the rest: posteriors_ "
+                "is the list of them, in the order of classes_",
+                name=name,
+                obj=self,
+            )
+        return self.__getattribute__(name)  # once more, for its own words
 
     def _finish(
         self, prepared: PreparedClasses, optima: list[Optimum], columns: list[str] | None

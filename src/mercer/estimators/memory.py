@@ -61,6 +61,6 @@ def require_memory(
     raise TooLargeError(
         f"{what} to {n:,} rows with these options needs {needed / 2**30:,.1f} GiB for its "
         f"matrices, and {available / 2**30:,.1f} GiB are available. "
-        f"{_CLASSIFIERS if classes else _REGRESSORS} are made for this size, in versions of Mercer "
-        "that have them; with this one, fit a sample of the rows"
+        f"{_CLASSIFIERS if classes else _REGRESSORS} are planned for this size, and not in this "
+        "version of Mercer: fit a sample of the rows"
     )

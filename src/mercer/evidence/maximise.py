@@ -29,6 +29,8 @@ Floats = NDArray[np.float64]
 GRADIENT_TOLERANCE = 1e-3
 # The least relative gain of a step, in the same units divided by the first gradient's length.
 GAIN_TOLERANCE = 1e-8
+# What to do where the covariance is too near to singular for the search to go on.
+_MORE_NOISE = "the best point is kept; give the noise a higher lower bound, or fix a parameter"
 
 #: As scikit-learn's: (function to minimise, start, bounds) -> (best theta, least value).
 Optimizer = Callable[..., tuple[Floats, float]]
@@ -78,6 +80,9 @@ def lbfgs(function: Recorder, start: Floats, bounds: Floats, max_iter: int) -> O
     # A line search that can do no better than rounding has converged for our purposes.
     if result.success or (result.status == 2 and optimum.is_flat):
         optimum.status = "converged"
+    elif result.status == 2:
+        optimum.message = "the line search found nothing better, as rounding limits this fit"
+        optimum.remedy = _MORE_NOISE
     return optimum
 
 
@@ -201,6 +206,7 @@ def _attempt(
         if not objective.failed or last.is_flat or last.status == "interrupted":
             break
         last.status, last.message = "stopped", "beyond it the covariance cannot be factorised"
+        last.remedy = _MORE_NOISE
         if not objective.take_jitter():
             break
         try:

@@ -29,7 +29,7 @@ class Optimum:
 
     theta, value : the best point seen, and the objective there
     status : "converged", "stopped" (budget or line search), "interrupted", "fixed" (nothing free)
-    message : the optimiser's words
+    message, remedy : the optimiser's words, and what to do where it stopped
     thetas, values : every evaluation, in order
     n_iterations : of the optimiser, at the start that won
     slope : of the objective at theta, along the steepest direction that is not at a bound
@@ -45,6 +45,7 @@ class Optimum:
     n_iterations: int = 0
     slope: float = 0.0
     jitter: float | None = None
+    remedy: str = "raise max_iter, or give starts and bounds that suit the data"
 
     @property
     def is_flat(self) -> bool:

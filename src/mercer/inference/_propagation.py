@@ -131,6 +131,10 @@ class Propagation:
     def prior_moments(self) -> Moments:
         """Return the moments at flat sites, for which nothing is factorised."""
         c = np.diagonal(self.K).copy()
+        if np.min(c) < 0:
+            raise NotPositiveDefiniteError(
+                f"the Gram matrix is not positive semidefinite: its diagonal has {np.min(c):.3g}"
+            )
         zero = np.zeros(len(c))
         return Moments(zero, c, zero + 1.0, *self.tilted.moments(self.problem.mean, c))
 

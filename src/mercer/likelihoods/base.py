@@ -58,8 +58,6 @@ class Likelihood(Parametrised):
     preferred_inference : {"laplace", "ep", "vi"}
         The engine to be taken where none is named, if it takes the likelihood: the most accurate
         that is not many times slower than the fastest.
-    variance_advice : str
-        By what parameters an observation has a variance, for a warning where it has none.
     """
 
     is_log_concave: bool = False
@@ -71,7 +69,8 @@ class Likelihood(Parametrised):
     counts_events: bool = False
     is_of_labels: bool = False
     preferred_inference: str = "laplace"
-    variance_advice: str = ""
+    # by what parameters an observation has a variance, for a warning where it has none
+    _variance_advice: str = ""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

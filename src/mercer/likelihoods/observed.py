@@ -56,7 +56,7 @@ def observed_training_var(likelihood: Likelihood, mean: Floats, var: Floats) -> 
 def _or_infinite(likelihood: Likelihood, found: Floats) -> Floats:
     if np.all(np.isfinite(found)):
         return found
-    advice = likelihood.variance_advice
+    advice = likelihood._variance_advice
     more = f", or {advice}" if advice else ""
     warn(
         f"under {likelihood!r} an observation has no variance, its tails are too heavy, and the "
