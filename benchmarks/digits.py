@@ -15,10 +15,12 @@ SOFTMAX, REST, SKLEARN = "Mercer, softmax", "Mercer, one-vs-rest", "scikit-learn
 EP = "Mercer, one-vs-rest, EP with probit"
 LENGTH = 3.0
 AMPLITUDE = 10.0
+SHARE = 0.75  # of scikit-learn's log loss, which the softmax's is to be below
 
-# Of whole runs: a quick one measures none of it.
+# Constants: no run measures them, and they are printed with whole runs alone.
 NOTE = (
-    "What there is to gain at this kernel: with the softmax and the first 1000 rows an "
+    "What there is to gain at this kernel, measured once, on 2026-11-16, by code that is not in "
+    "the repository: with the softmax and the first 1000 rows an "
     "elliptical slice sampler, two chains of 40,000 steps, has log losses of 0.281 and "
     "0.287, and accuracies of 0.944 and 0.936. Around the mode Laplace's method has 0.366 and "
     "0.942, probabilities too near to even ones; moving its mean from the mode to first order, "
@@ -49,6 +51,12 @@ def _scores(P: Any, y: Any) -> tuple[float, float]:
     return float(np.mean(np.argmax(P, axis=1) == y)), float(-np.mean(np.log(P[range(len(y)), y])))
 
 
+def _gap(P: Any, theirs: Any, y: Any) -> str:
+    """Return the difference of two accuracies with the standard error of the paired rows."""
+    gaps = (np.argmax(P, axis=1) == y).astype(float) - (np.argmax(theirs, axis=1) == y)
+    return f"{np.mean(gaps):+.4f} ± {np.std(gaps, ddof=1) / np.sqrt(len(gaps)):.4f}"
+
+
 def _splits(X: Any, y: Any, n: int, count: int) -> dict[str, Any]:
     """Return accuracies and log losses (count, 2) on random splits, n rows of each to fit."""
     found: dict[str, list[tuple[float, float]]] = {SOFTMAX: [], REST: [], EP: []}
@@ -61,7 +69,9 @@ def _splits(X: Any, y: Any, n: int, count: int) -> dict[str, Any]:
     return {name: np.array(scores) for name, scores in found.items()}
 
 
-def _verdicts(times: dict[str, float], first: dict[str, Any], splits: dict[str, Any]) -> Any:
+def _verdicts(
+    times: dict[str, float], first: dict[str, Any], gaps_of: dict[str, str], splits: dict[str, Any]
+) -> Any:
     verdicts = []
     for name, wanted in ((SOFTMAX, 6), (REST, 12)):
         faster = times[SKLEARN] / times[name]
@@ -74,7 +84,7 @@ def _verdicts(times: dict[str, float], first: dict[str, Any], splits: dict[str, 
         verdicts.append(
             Verdict(
                 f"{name}, accuracy",
-                f"{accuracy:.3f}",
+                f"{accuracy:.3f} ({gaps_of[name]})",
                 f"no worse than {theirs:.3f}",
                 accuracy >= theirs,
             )
@@ -92,7 +102,10 @@ def _verdicts(times: dict[str, float], first: dict[str, Any], splits: dict[str, 
     loss, theirs = first[SOFTMAX][1], first[SKLEARN][1]
     verdicts.append(
         Verdict(
-            f"{SOFTMAX}, log loss", f"{loss:.3f}", f"far below {theirs:.3f}", loss < 0.75 * theirs
+            f"{SOFTMAX}, log loss",
+            f"{loss:.3f}",
+            f"below {SHARE * theirs:.3f}, {SHARE:g} times scikit-learn's",
+            loss < SHARE * theirs,
         )
     )
     return verdicts
@@ -117,6 +130,7 @@ def run(options: Options) -> Result:
     )
     P = {name: model.predict_proba(X[n:]) for name, model in models.items()}
     first = {name: _scores(each, y[n:]) for name, each in P.items()}
+    gaps_of = {name: _gap(each, P[SKLEARN], y[n:]) for name, each in P.items()}
     apart = float(np.max(np.abs(P[REST] - P[SKLEARN])))
     splits = _splits(X, y, n, count)
     lines = [
@@ -139,6 +153,6 @@ def run(options: Options) -> Result:
         f"one-vs-rest (at most {apart:.1g} apart), which stands for them on the random splits; "
         "these share rows, so that their standard errors are somewhat too small.",
         [table(columns, lines)],
-        _verdicts(times, first, splits),
+        _verdicts(times, first, gaps_of, splits),
         [] if options.quick else [NOTE],
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,12 @@ from benchmarks.peers import sklearn_regressor
 from benchmarks.report import Options, Result, Verdict, table
 from benchmarks.timing import Contender, race
 from mercer import GPRegressor
+from mercer.datasets import load_table
 from mercer.evidence.maximise import GAIN_TOLERANCE, GRADIENT_TOLERANCE
 
 D = 8
 MAX_ITER = 200  # GPRegressor's default
+SLACK = 0.01  # of the log evidence, since searches stop a little short of the maximum
 MERCER, PLAIN, PEER = "Mercer, defaults", "Mercer, hyperprior=None", "scikit-learn"
 
 
@@ -61,11 +64,44 @@ class Counted:
         return found.x, found.fun / unit
 
 
-def run(options: Options) -> Result:
+def kin8nm(n: int) -> tuple[Any, Any]:
+    """Return the first n rows of kin8nm, a published simulation of a robot's arm."""
+    rows = load_table("kin8nm")
+    return rows.X[:n], rows.y[:n]
+
+
+@dataclass(frozen=True)
+class Fits:
+    """What the contenders took and reached on one set."""
+
+    times: dict[str, float]
+    evaluations: dict[str, int]
+    evidence: dict[str, float]
+
+    def faster(self) -> float:
+        return self.times[PEER] / self.times[MERCER]
+
+    def above(self, name: str) -> float:
+        return self.evidence[name] - self.evidence[PEER]
+
+    def rows(self) -> list[list[str]]:
+        return [
+            [
+                name,
+                f"{seconds:.2f}",
+                f"{self.times[PEER] / seconds:.2f}",
+                str(self.evaluations[name]),
+                f"{1e3 * seconds / self.evaluations[name]:.0f}",
+                f"{self.evidence[name]:.3f}",
+            ]
+            for name, seconds in self.times.items()
+        ]
+
+
+def fits(X: Any, y: Any, rounds: int) -> Fits:
     """Time the fits and compare the evidence they reach, all in units of the targets."""
-    n = 80 if options.quick else 1500
-    X, y = friedman(n)
-    # scikit-learn's is given what Mercer does inside: standardised data, and the same start.
+    # scikit-learn's is given what Mercer does inside: standardised data, and the first of the
+    # three starts of which Mercer takes the best.
     standard = (X - X.mean(axis=0)) / X.std(axis=0)
     counted = Counted()
     fitted: dict[str, Any] = {}
@@ -83,52 +119,65 @@ def run(options: Options) -> Result:
             Contender(PLAIN, lambda: mercer(PLAIN, None)),
             Contender(PEER, peer),
         ],
-        1 if options.quick else 3,
+        rounds,
     )
     evaluations = {name: len(fitted[name].history_["value"]) for name in (MERCER, PLAIN)}
     evaluations[PEER] = counted.evaluations
     evidence = {name: float(m.log_marginal_likelihood_value_) for name, m in fitted.items()}
-    evidence[PEER] -= n * float(np.log(y.std()))  # from normalised targets to the targets' units
-    rows = [
-        [
-            name,
-            f"{seconds:.2f}",
-            f"{times[PEER] / seconds:.2f}",
-            str(evaluations[name]),
-            f"{1e3 * seconds / evaluations[name]:.0f}",
-            f"{evidence[name]:.3f}",
-        ]
-        for name, seconds in times.items()
+    evidence[PEER] -= len(y) * float(np.log(y.std()))  # from normalised targets to their units
+    return Fits(times, evaluations, evidence)
+
+
+def run(options: Options) -> Result:
+    """Race on a set of our making, and on a published one where its table is at hand."""
+    n, rounds = (80, 1) if options.quick else (1500, 3)
+    sets = {"Friedman": friedman(n)}
+    notes = []
+    try:
+        sets["kin8nm"] = kin8nm(n)
+    except FileNotFoundError as error:
+        notes.append(f"kin8nm was left out: {error}")
+    found = {name: fits(X, y, rounds) for name, (X, y) in sets.items()}
+    notes += [
+        f"Log evidence reached on {name}: {fit.evidence[MERCER]:.3f} by the defaults, "
+        f"{fit.evidence[PLAIN]:.3f} by hyperprior=None, {fit.evidence[PEER]:.3f} by scikit-learn."
+        for name, fit in found.items()
     ]
-    faster = times[PEER] / times[MERCER]
-    above = {name: evidence[name] - evidence[PEER] for name in (MERCER, PLAIN)}
     return Result(
         "Fit from end to end",
-        f"Friedman's function, n = {n}, {D} columns of which 3 do not matter. scikit-learn has the "
-        "same form of kernel, the same start and bounds, standardised data and normalize_y; both "
-        f"at most {MAX_ITER} iterations of L-BFGS-B, with Mercer's tolerances and in its units, "
-        f"those of the first gradient: relative gain {GAIN_TOLERANCE:g}, slope "
-        f"{GRADIENT_TOLERANCE:g}. The evidence is in units of the targets, and without the "
-        "hyperprior that Mercer's defaults maximise along with it.",
+        f"Friedman's function, of whose {D} columns 3 do not matter, and the first rows of kin8nm, "
+        f"a published set from a simulated robot's arm, all of whose {D} do; n = {n}. scikit-learn "
+        "has the same form of kernel, the same bounds, standardised data and normalize_y. It "
+        "starts at Mercer's length scales; Mercer at these, a quarter or a sixteenth of them, "
+        f"whichever its objective prefers. Both have at most {MAX_ITER} iterations of "
+        "L-BFGS-B, with Mercer's tolerances and in its units, those of the first gradient: "
+        f"relative gain {GAIN_TOLERANCE:g}, slope {GRADIENT_TOLERANCE:g}. The evidence is in units "
+        "of the targets, and without the hyperprior that Mercer's defaults maximise along with it: "
+        "this draws them from the maximum of the evidence alone where columns do not matter. "
+        "Mercer estimates the constant mean, scikit-learn subtracts the average.",
         [
             table(
-                ["contender", "s", "faster", "evaluations", "ms an evaluation", "log evidence"],
-                rows,
+                [name, "s", "faster", "evaluations", "ms an evaluation", "log evidence"],
+                fit.rows(),
             )
+            for name, fit in found.items()
         ],
-        [
-            Verdict("defaults, speed", f"{faster:.1f} times", "at least 6 times", faster >= 6),
-            *(
-                Verdict(
-                    f"evidence, {what}", f"{above[name]:+.3f}", "no lower", above[name] >= -0.01
-                )
-                for what, name in (("defaults", MERCER), ("hyperprior=None", PLAIN))
-            ),
-        ],
-        [
-            f"Log evidence reached: {evidence[MERCER]:.3f} by the defaults, whose hyperprior draws "
-            f"them from the maximum of the evidence alone; {evidence[PLAIN]:.3f} by "
-            f"hyperprior=None, which seeks that maximum as scikit-learn does ({evidence[PEER]:.3f})"
-            ". Mercer estimates the constant mean, scikit-learn subtracts the average."
-        ],
+        [verdict for name, fit in found.items() for verdict in _verdicts(name, fit)],
+        notes,
     )
+
+
+def _verdicts(name: str, fit: Fits) -> list[Verdict]:
+    faster = fit.faster()
+    return [
+        Verdict(f"{name}, defaults, speed", f"{faster:.1f} times", "at least 6 times", faster >= 6),
+        *(
+            Verdict(
+                f"{name}, evidence, {what}",
+                f"{fit.above(contender):+.3f}",
+                f"at least {-SLACK:g}",
+                fit.above(contender) >= -SLACK,
+            )
+            for what, contender in (("defaults", MERCER), ("hyperprior=None", PLAIN))
+        ),
+    ]

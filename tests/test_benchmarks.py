@@ -15,6 +15,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from mercer.evidence import maximise
+from mercer.evidence.defaults import bounded_noise, default_kernel, default_noise
 from mercer.evidence.directions import Directions
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -105,7 +106,7 @@ def test_the_peer_of_a_fit_stops_by_mercers_rule(benchmarks):
     class Bowl:
         theta, bounds = np.zeros(2), np.tile([-10.0, 10.0], (2, 1))
         directions, parameter_names = Directions(2), ["a", "b"]
-        jitter, failed = 0.0, False
+        jitter, failed, again = 0.0, False, None
 
         def __call__(self, theta):
             step = theta - centre
@@ -220,6 +221,49 @@ def test_results_are_kept_unless_they_are_not_to_be(benchmarks, flags, kept, mon
     assert entry.main(["fit", *flags]) == 0
     assert seen == kept
     assert "## T" in capsys.readouterr().out
+
+
+def test_the_peers_bounds_are_mercers(benchmarks):
+    peers = benchmarks("benchmarks.peers")
+    kernel = default_kernel(np.ones(2), 1.0).with_bounds_from(np.ones(2), 1.0)
+    expected = [peers.VARIANCE_BOUNDS, peers.LENGTH_BOUNDS, peers.LENGTH_BOUNDS]
+    np.testing.assert_allclose(np.exp(kernel.bounds), expected)
+    noise = bounded_noise(default_noise(1.0), 1.0)
+    np.testing.assert_allclose(np.exp(noise.bounds), [peers.NOISE_BOUNDS])
+    theirs = np.exp(peers.sklearn_regressor(np.ones(2), 0.1).kernel.bounds)
+    np.testing.assert_allclose(theirs, [*expected, peers.NOISE_BOUNDS])
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("pace", "begins"), [(0.3, 0), (3.0, 1), (12.0, 2)])
+def test_a_peer_begins_at_the_best_of_mercers_starts(benchmarks, monkeypatch, pace, begins):
+    uci = benchmarks("benchmarks.uci")
+    lengths_of = []
+    plain = uci.sklearn_regressor
+    monkeypatch.setattr(
+        uci, "sklearn_regressor", lambda at, *a, **kw: lengths_of.append(at) or plain(at, *a, **kw)
+    )
+    X = np.linspace(-1.7, 1.7, 60)[:, None]
+    uci.sklearn(X, np.sin(pace * X[:, 0]), X)
+    np.testing.assert_allclose(lengths_of, [[1.0], [1 / 4], [1 / 16], [4.0**-begins]])
+
+
+def test_kept_scores_are_of_one_set_up(benchmarks, monkeypatch):
+    uci = benchmarks("benchmarks.uci")
+    keys = [
+        uci.peer_key(who, uci.made_up(), i) for who in (uci.SKLEARN, uci.GPYTORCH) for i in (0, 1)
+    ]
+    for name, value in [
+        ("NOISE_BOUNDS", (1e-8, 1e2)),
+        ("LENGTH_BOUNDS", (1e-5, 1e5)),
+        ("starts", lambda d: [np.full(d, 2.0)]),
+        ("start_noise", lambda: 0.2),
+        ("PEER_VERSIONS", {uci.SKLEARN: "0.1"}),
+    ]:
+        with monkeypatch.context() as changed:
+            changed.setattr(uci, name, value)
+            keys.append(uci.peer_key(uci.SKLEARN, uci.made_up(), 0))
+    assert len(set(keys)) == len(keys)
 
 
 def test_paired_differences(benchmarks):

@@ -18,7 +18,7 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from mercer import compat
+from mercer import compat, likelihoods
 from mercer.estimators.classifier import BayesianClassifier
 from mercer.estimators.regressor import BayesianRegressor
 from mercer.kernels import Kernel
@@ -36,7 +36,9 @@ from mercer.testing import (
 )
 
 from .conformance import discovery
+from .conformance.coupled import coupled_rules
 from .conformance.examples import (
+    COUPLED,
     DEFECTS,
     ENGINES,
     ESTIMATORS,
@@ -169,6 +171,41 @@ def components() -> list[Any]:
 @pytest.mark.parametrize("rule", components())
 def test_components(rule):
     rule()
+
+
+def other_likelihoods() -> list[Any]:
+    """Return the cases of what is public among likelihoods, but no scalar `Likelihood`."""
+    out: list[Any] = []
+    for name in discovery.names_of(likelihoods):
+        cls = getattr(likelihoods, name)
+        if not inspect.isclass(cls) or issubclass(cls, Likelihood):
+            continue
+        if cls in COUPLED:
+            out += found([cls], COUPLED, "COUPLED", coupled_rules)
+        else:
+            text = (
+                f"{name} is public in mercer.likelihoods and no Likelihood: derive it from that, "
+                "or add an example to COUPLED in tests/conformance/examples.py, for which the "
+                "rules for several latent values a row hold"
+            )
+            out.append(pytest.param(failing(text), id=name))
+    return out
+
+
+@pytest.mark.parametrize("rule", other_likelihoods())
+def test_likelihoods_of_several_latent_values(rule):
+    rule()
+
+
+def test_a_likelihood_without_rules_fails(monkeypatch):
+    class Ordinal:
+        pass
+
+    monkeypatch.setattr(likelihoods, "Ordinal", Ordinal, raising=False)
+    monkeypatch.setattr(likelihoods, "__all__", [*likelihoods.__all__, "Ordinal"])
+    last = other_likelihoods()[-1]
+    with pytest.raises(pytest.fail.Exception, match=r"Ordinal is public .* no Likelihood"):
+        last.values[0]()
 
 
 # --- engines ----------------------------------------------------------------------------------

@@ -121,6 +121,11 @@ def test_refused_with_the_place_named(fit_text, case):
     assert expected in fit_text(content)
 
 
+def test_a_target_is_not_to_be_left_out(fit_text):
+    assert "leave out these rows" in (said := fit_text("x,y\n1,2\n2,\n3,4\n"))
+    assert "this column" not in said
+
+
 def test_lines_are_counted_as_an_editor_counts_them(fit_text):
     said = fit_text('x,t,y\n1,"two\nlines",2\n\n2,"two\nlines",3\n,b,4\n3,b,5\n')
     assert "column 'x' has missing values in line 7;" in said

@@ -30,7 +30,8 @@ from mercer.cli.progress import Pace, progress_bar
 from mercer.cli.summary import with_options
 from mercer.cli.tables import SUFFIXES
 from mercer.errors import TooLargeError
-from mercer.evidence import at_bounds, diagnostics
+from mercer.evidence import Optimum, at_bounds, diagnostics
+from mercer.evidence.maximise import _MORE_NOISE
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
 COMMANDS = ["fit", "predict", "info", "demo"]
@@ -245,9 +246,17 @@ def test_advice_on_bounds_is_for_the_command_line(name, side):
     assert said and not PYTHON.search(said)
 
 
-@pytest.mark.parametrize(
-    "name", ["warn_of_search", "warn_if_unrelated", "warn_if_noise_does_better"]
-)
+def test_advice_on_weights_is_for_the_command_line():
+    assert PYTHON.search(at_bounds._COUNTED) and not PYTHON.search(with_options(at_bounds._COUNTED))
+
+
+@pytest.mark.parametrize("remedy", [Optimum.remedy, _MORE_NOISE])
+def test_advice_on_searches_that_stopped_is_for_the_command_line(remedy):
+    said = with_options(remedy)
+    assert said and said != remedy and not re.search(r"max_iter|bound|fix", said)
+
+
+@pytest.mark.parametrize("name", ["warn_if_unrelated", "warn_if_noise_does_better"])
 def test_advice_on_searches_is_for_the_command_line(name):
     source = inspect.getsource(getattr(diagnostics, name))
     texts = [

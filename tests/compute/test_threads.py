@@ -14,6 +14,8 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from mercer.compute import blas_for, map_tiles, run_together, thread_count, threads
 from mercer.kernels import RBF, Linear
 
+pytestmark = pytest.mark.usefixtures("two_threads")
+
 
 def blas_threads():
     return [lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"]
@@ -46,13 +48,31 @@ def test_an_exception_reaches_the_caller_and_stops_the_rest(bad):
     assert map_tiles(lambda i: i, range(20)) == list(range(20))
 
 
-def test_an_interrupt_is_passed_on_and_ends_the_work():
-    done = []
+def is_helper():
+    return threading.current_thread() is not threading.main_thread()
+
+
+def test_an_exception_of_a_helper_reaches_the_caller():
+    failed = threading.Event()
 
     def work(i):
-        if threading.current_thread() is threading.main_thread():
-            time.sleep(0.02)  # until the others are at work
+        if is_helper():
+            failed.set()
+            raise RuntimeError("a helper's")
+        assert failed.wait(20.0), "there is no helper"
+
+    with pytest.raises(RuntimeError, match="a helper's"):
+        map_tiles(work, range(20))
+
+
+def test_an_interrupt_is_passed_on_and_ends_the_work():
+    done, begun = [], threading.Event()
+
+    def work(i):
+        if not is_helper():
+            assert begun.wait(20.0), "there is no helper"
             raise KeyboardInterrupt
+        begun.set()
         time.sleep(0.001)
         done.append(i)
 
@@ -85,24 +105,21 @@ def test_many_callers_at_once():
 
 
 def test_the_blas_has_one_thread_while_tiles_run_and_its_own_afterwards():
-    with threadpool_limits(2, user_api="blas"):
-        before = blas_threads()
-        if max(before) < 2 or threads._cores() < 2:
-            pytest.skip("one core")
-        assert thread_count() == 2
-        seen = map_tiles(lambda i: (blas_threads(), thread_count()), range(8))
-        assert all(max(blas) == 1 and count == 2 for blas, count in seen)
-        assert blas_threads() == before
-        with pytest.raises(RuntimeError):
-            map_tiles(lambda i: (_ for _ in ()).throw(RuntimeError("x")), range(8))
-        assert blas_threads() == before
-        with blas_for(10):
-            assert max(blas_threads()) == 1
-            with blas_for(10_000):
-                assert max(blas_threads()) == 1
+    before = blas_threads()
+    assert max(before) == thread_count() == 2
+    seen = map_tiles(lambda i: (blas_threads(), thread_count()), range(8))
+    assert all(max(blas) == 1 and count == 2 for blas, count in seen)
+    assert blas_threads() == before
+    with pytest.raises(RuntimeError):
+        map_tiles(lambda i: (_ for _ in ()).throw(RuntimeError("x")), range(8))
+    assert blas_threads() == before
+    with blas_for(10):
+        assert max(blas_threads()) == 1
         with blas_for(10_000):
-            assert blas_threads() == before
+            assert max(blas_threads()) == 1
+    with blas_for(10_000):
         assert blas_threads() == before
+    assert blas_threads() == before
 
 
 def test_the_limit_of_the_blas_is_mercers():
@@ -121,9 +138,15 @@ def test_kernels_hold_the_blas_too():
             seen.append(max(blas_threads()))
             return super()._block(A, B)
 
-    with threadpool_limits(2, user_api="blas"):
-        Watched()(np.ones((3, 2)))
+    Watched()(np.ones((3, 2)))
     assert seen == [1]
+
+
+def helped():
+    """Whether tiles are taken by a thread of the pool as well."""
+    came = threading.Event()
+    map_tiles(lambda i: came.set() if is_helper() else came.wait(1.0), range(4))
+    return came.is_set()
 
 
 def _child(connection):
@@ -131,7 +154,8 @@ def _child(connection):
     k = 2.0 * RBF(0.7) + Linear(0.3)
     K = k(X)
     gradient = k.pullback(X, None, np.ones((700, 700)), inputs=False).theta
-    connection.send((float(K.sum()), gradient, map_tiles(lambda i: i, range(20))))
+    numbers = map_tiles(lambda i: i, range(20))
+    connection.send((float(K.sum()), gradient, numbers, helped()))
     connection.close()
 
 
@@ -140,7 +164,8 @@ def _child(connection):
 @pytest.mark.parametrize("when", ["idle", "tiles run", "the lock is held"])
 def test_a_forked_child_computes(when):
     X = np.random.default_rng(0).normal(size=(700, 2))
-    expected = float((2.0 * RBF(0.7) + Linear(0.3))(X).sum())  # starts the pool
+    expected = float((2.0 * RBF(0.7) + Linear(0.3))(X).sum())
+    assert helped()  # the pool is there
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
     child = context.Process(target=_child, args=(sender,))
@@ -153,11 +178,12 @@ def test_a_forked_child_computes(when):
         child.start()
     try:
         assert receiver.poll(20.0), "the child hangs"
-        total, gradient, numbers = receiver.recv()
+        total, gradient, numbers, has_pool = receiver.recv()
     finally:
         child.join(1.0)
         child.kill()
     assert total == expected and numbers == list(range(20)) and gradient.shape == (3,)
+    assert has_pool, "the child has no threads of its own"
     assert map_tiles(lambda i: i, range(20)) == list(range(20))
 
 
@@ -212,6 +238,7 @@ def test_a_failing_tile_stops_the_others():
         time.sleep(0.002)
         done.append(i)
 
+    assert helped()
     with pytest.raises(RuntimeError, match="tile 3"):
         map_tiles(function, range(200))
     assert len(done) < 50

@@ -205,6 +205,11 @@ LIKELIHOODS: dict[type, list[Example]] = {
     ],
 }
 
+# Likelihoods of several latent values a row.
+COUPLED: dict[type, list[Example]] = {
+    likelihoods.Softmax: [Example(likelihoods.Softmax(2)), Example(likelihoods.Softmax(4))],
+}
+
 MEANS: dict[type, list[Example]] = {
     means.Constant: [
         Example(means.Constant()),

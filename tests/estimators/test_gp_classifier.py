@@ -201,6 +201,10 @@ def test_a_second_fit_of_another_kind_leaves_nothing_behind():
     assert hasattr(model, "posterior_") and not hasattr(model, "posteriors_")
     model.fit(X, THREE)
     assert hasattr(model, "posteriors_") and not hasattr(model, "posterior_")
+    with pytest.raises(AttributeError, match="posteriors_ is the list"):
+        model.posterior_  # noqa: B018
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        model.nothing  # noqa: B018
 
 
 # --- inputs of other kinds ----------------------------------------------------------------------

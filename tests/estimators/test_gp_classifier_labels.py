@@ -90,8 +90,29 @@ def test_names_of_the_columns():
         named = frame({"oak": Y[:, 0], "ash": Y[:, 1], "elm": Y[:, 2]})
         assert soft_targets(named).classes.tolist() == ["oak", "ash", "elm"]
     assert soft_targets(Y, ("x", "y", "z")).classes.tolist() == ["x", "y", "z"]
+    columns = pd.DataFrame(Y, columns=[3, 1, 2])
+    assert soft_targets(columns).classes.tolist() == [3, 1, 2]
     rounded = np.round(np.full((2, 3), 1 / 3), 7)
     np.testing.assert_allclose(soft_targets(rounded).Y.sum(axis=1), 1.0, atol=1e-15)
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_columns_of_a_frame_are_matched_to_the_classes_by_name(frame):
+    p = np.where(X[:, 0] > np.median(X[:, 0]), 0.9, 0.1)
+    named = frame({"yes": p, "no": 1 - p})
+    model = fixed(soft_labels=True, classes=["no", "yes"]).fit(X, named)
+    plain = fixed(soft_labels=True, classes=["no", "yes"]).fit(X, np.column_stack([1 - p, p]))
+    np.testing.assert_array_equal(model.predict_proba(X), plain.predict_proba(X))
+    densities = [
+        model.log_predictive_density(X, named[order]) for order in (["yes", "no"], ["no", "yes"])
+    ]
+    np.testing.assert_array_equal(*densities)
+    unnamed = soft_targets(frame(np.column_stack([1 - p, p])), ["no", "yes"])
+    np.testing.assert_allclose(unnamed.Y[:, 1], p)
+    numbers = soft_targets(frame({"1": p, "0": 1 - p}), [0, 1])
+    np.testing.assert_allclose(numbers.Y[:, 1], p)
+    with pytest.raises(ValueError, match=r"\['yes', 'no'\] and classes are \['ja', 'nein'\]"):
+        soft_targets(named, ["ja", "nein"])
 
 
 @pytest.mark.parametrize(
@@ -105,6 +126,8 @@ def test_names_of_the_columns():
         ([["a", "b"]], None, "matrix of numbers"),
         ([[0.5, 0.5]], ["a"], "classes must name the 2 columns"),
         ([[0.5, 0.5]], ["a", "a"], "each by a name of its own"),
+        (pd.DataFrame([[0.5, 0.5]]), [1, 0], "the same numbers in another order"),
+        (pd.DataFrame([[0.5, 0.5]], columns=["a", "a"]), None, "each by a name of its own"),
     ],
 )
 def test_bad_soft_labels(Y, classes, text):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mercer import GPClassifier, SparseGPClassifier, load, save
-from mercer.errors import MercerWarning, TooLargeError
+from mercer.errors import MercerWarning, TooLargeError, UndeterminedWarning
 from mercer.estimators import memory
 from mercer.evidence.sparse_latent import SparseLatentObjective
 from mercer.kernels import RBF, Matern
@@ -222,3 +222,17 @@ def test_the_process_is_over_the_inducing_inputs():
 def test_refusals(options, text):
     with pytest.raises(ValueError, match=text):
         SparseGPClassifier(**{"kernel": RBF(), **options}).fit(X, TWO)
+
+
+@pytest.mark.parametrize("labels", [["a", "b"], ["a", "b", "c"]])
+def test_one_row_of_each_class_tells_nothing(labels):
+    rows = np.arange(float(len(labels)))[:, None]
+    with pytest.warns(UndeterminedWarning, match="no class has more than one row") as caught:
+        SparseGPClassifier(random_state=0).fit(rows, labels)
+    assert sum("no class has more" in str(w.message) for w in caught) == 1
+
+
+def test_where_the_posteriors_of_classes_against_the_rest_are():
+    model = quiet_fit(SparseGPClassifier(RBF(), n_inducing=5, optimizer=None), X, THREE)
+    with pytest.raises(AttributeError, match="posteriors_ is the list of them"):
+        _ = model.posterior_

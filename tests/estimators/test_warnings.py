@@ -14,7 +14,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from mercer import GPClassifier, GPRegressor
+from mercer import GPClassifier, GPRegressor, TransductiveGPClassifier
 from mercer.errors import (
     BoundWarning,
     CalibrationWarning,
@@ -173,6 +173,15 @@ def test_one_row_of_each_class_tells_nothing(labels):
     for weights in (None, np.full(len(labels), 0.5)):
         with pytest.warns(UndeterminedWarning, match="no class has more than one row"):
             GPClassifier().fit(rows, labels, sample_weight=weights)
+    others = np.append(rows, rows + 0.5, axis=0)
+    with (
+        pytest.warns(UndeterminedWarning, match="one row with a label") as caught,
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("ignore", BoundWarning)
+        TransductiveGPClassifier(unlabeled="?").fit(others, labels + ["?"] * len(labels))
+    assert len(caught) == 1
+    assert "probabilities mean little" in str(caught[0].message)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         held = GPClassifier(10.0 * RBF(0.5), optimizer=None).fit(rows, labels)
@@ -189,6 +198,25 @@ def test_weights_soft_labels_and_kernels_that_are_held_have_other_words():
         GPClassifier(held).fit(rows, two)
         GPClassifier().fit(np.tile(rows, (9, 1)), 9 * two, sample_weight=np.full(18, 1 / 18))
         GPClassifier(soft_labels=True).fit(rows, [[0.5, 0.5], [0.5, 0.5]])
+
+
+def test_weights_that_count_rows_make_targets_look_free_of_noise():
+    rng = np.random.default_rng(0)
+    rows, weights = rng.uniform(0, 10, (40, 2)), rng.integers(1, 6, 40)
+    y = np.sin(rows[:, 0]) + 0.5 * rng.standard_normal(40) / np.sqrt(weights)
+    with pytest.warns(BoundWarning, match="free of noise.*weights count rows.*should average 1"):
+        GPRegressor().fit(rows, y, sample_weight=weights)
+
+
+def test_a_search_that_rounding_ends_is_not_told_to_go_on():
+    rows = np.arange(20.0)[:, None]
+    with (
+        pytest.warns(ConvergenceWarning, match="nothing better, as rounding") as caught,
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("ignore", BoundWarning)
+        GPRegressor().fit(rows, rows[:, 0] ** 2)
+    assert not any("max_iter" in str(w.message) for w in caught)
 
 
 def test_labels_that_can_be_separated_are_said_to_be():

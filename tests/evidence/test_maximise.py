@@ -26,7 +26,7 @@ class Quadratic:
         self.directions = Directions(len(centre))
         self.parameter_names = [f"length_scale[{i}]" for i in range(len(centre))]
         self.calls = 0
-        self.jitter, self.failed = 0.0, False
+        self.jitter, self.failed, self.again = 0.0, False, None
 
     def __call__(self, theta):
         self.calls += 1
@@ -295,6 +295,15 @@ def test_warning_names_the_parameter_at_its_bound():
     assert len(w) == 1 and "length_scale[0]" not in str(w[0].message)
 
 
+def test_a_search_once_more_is_reported_as_another_start(capsys):
+    objective = Quadratic([1.0], np.eye(1))
+    objective.again = lambda end: end.theta + 4.0
+    maximise(objective, report=Lines())
+    first, *_, last = capsys.readouterr().err.splitlines()
+    assert first.startswith("mercer: evaluation 1: ")
+    assert last.startswith("mercer: start 2/2, evaluation ")
+
+
 def test_a_search_once_more_that_is_stopped_at_once_keeps_the_first():
     class Stopped(Quadratic):
         def __call__(self, theta):
@@ -302,8 +311,10 @@ def test_a_search_once_more_that_is_stopped_at_once_keeps_the_first():
                 raise KeyboardInterrupt
             return super().__call__(theta)
 
+    objective = Stopped([1.0], np.eye(1))
+    objective.again = lambda _: np.array([9.0])
     with pytest.warns(ConvergenceWarning, match="interrupted"):
-        end = maximise(Stopped([1.0], np.eye(1)), again=lambda _: np.array([9.0]))
+        end = maximise(objective)
     assert end.status == "interrupted" and end.theta[0] == pytest.approx(1.0, abs=1e-3)
 
 

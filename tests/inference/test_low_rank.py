@@ -215,7 +215,7 @@ def test_nothing_of_the_size_of_the_matrix_is_made():
 
 
 def test_blocks_of_rows_add_up(monkeypatch):
-    p = case("student", weights=True)
+    p = case("student", 120, weights=True)
     wanted = low_rank.evidence(p)
     monkeypatch.setattr("mercer.inference._reduced._BLOCK", 4 * len(p.points))
     got = low_rank.evidence(p)

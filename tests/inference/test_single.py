@@ -47,10 +47,40 @@ def test_mode_does_not_depend_on_it(size, monkeypatch):
     np.testing.assert_allclose(found.latent, wanted.latent, rtol=1e-6, atol=1e-6)
 
 
-def test_shrinks_without_the_matrix_where_the_roots_are_alike():
+def test_shrinks_without_the_matrix():
     _, lower, K, precision = matrices()
-    assert single(lower, np.r_[0.0, precision[1:]]).shrink(precision) is None
     v = np.random.default_rng(0).normal(size=len(K))
     wanted = np.linalg.solve(np.eye(len(K)) + precision[:, None] * K, v)
     found = single(lower, precision, np.empty(K.shape, order="F")).shrink(v)
     np.testing.assert_allclose(found, wanted, rtol=0.0, atol=1e-5 * np.max(np.abs(wanted)))
+
+
+@pytest.mark.parametrize("least", [1.0, 1e-2, 1e-15, 1e-45, 1e-60, 0.0])
+def test_uneven_roots_drown_nothing(least):
+    """Single precision has no number next to another that is 1e45 times as large."""
+    X, lower, K, _ = matrices()
+    rng = np.random.default_rng(0)
+    root = rng.uniform(0.3, 0.5, size=len(K))
+    root[::10] *= least
+    v, solver = rng.normal(size=len(K)), single(lower, root**2)
+    wanted = np.linalg.solve(np.eye(len(K)) + root[:, None] ** 2 * K, v)
+    shrunk = solver.shrink(v)
+    assert shrunk is not None or least < 1e-20  # dear only where it has to be
+    problem = LatentProblem(RBF(1.0), X, np.ones(len(X)), Logistic(), np.zeros(len(X)))
+    by_search = _mode._Search(problem, lower).shrink(v, solver)
+    for found in (by_search,) if shrunk is None else (by_search, shrunk):
+        np.testing.assert_allclose(found, wanted, rtol=0.0, atol=1e-5 * np.max(np.abs(wanted)))
+
+
+@pytest.mark.parametrize("far", [10.0, 100.0, 300.0])
+def test_mode_where_some_labels_are_certain(far, monkeypatch):
+    """The roots of rows whose prior mean is far away are next to nothing."""
+    X, _, _, _ = matrices()
+    y = np.where(np.sin(3.0 * X[:, 0]) > 0, 1.0, -1.0)
+    problem = LatentProblem(RBF(1.0), X, y, Logistic(), far * y * (np.arange(len(X)) % 2))
+    wanted = laplace.solve(problem)
+    monkeypatch.setattr(_mode, "_SINGLE", 0)
+    found = laplace.solve(problem)
+    assert found.status == wanted.status == "converged"
+    assert found.n_factorisations <= wanted.n_factorisations
+    np.testing.assert_allclose(found.latent, wanted.latent, rtol=0.0, atol=1e-9)

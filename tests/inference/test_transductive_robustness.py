@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.special import log_softmax
+from scipy.special import expit, log_softmax
 
-from mercer.inference.transductive import TransductiveProblem, solve
+from mercer.inference.transductive import HARD, TransductiveProblem, solve
 from mercer.kernels import RBF, Linear
 from mercer.likelihoods import Logistic, Softmax
 
@@ -73,6 +73,22 @@ def test_the_objective_is_that_of_alpha_where_the_kernel_is_singular(
         assert got.status == "converged"
         assert got.objective == pytest.approx(value, rel=1e-9)
     # else alpha is made of rounding, and where the search ends is chance
+
+
+@pytest.mark.parametrize(
+    ("n", "seed", "variance", "kind"),
+    [(24, 17, 1e4, {}), (12, 8, 1e5, {"weights": True}), (12, 8, 1e5, {"mean": True})],
+)
+def test_the_top_is_one_to_rounding(n, seed, variance, kind):
+    """No search is polished after its last step, as in Laplace's method: that step is exact.
+
+    A step that gains less than 1e-9 leaves alpha 1e-8 short of the slopes.
+    """
+    problem = make(n=n, seed=seed, kernel=variance * RBF(4.5), **kind)
+    solution = solve(problem, temperatures=HARD)
+    w = np.ones(n) if problem.weights is None else problem.weights
+    slopes = w * (solution.labels - expit(solution.latent[:, 0]))
+    np.testing.assert_allclose(solution.alpha[:, 0], slopes, rtol=0.0, atol=1e-10)
 
 
 def test_no_division_by_a_curvature_of_0():

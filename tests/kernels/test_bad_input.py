@@ -110,7 +110,7 @@ def test_parameters(make, message):
         make()
 
 
-class Misshapen(RBF):
+class Misshapen(Linear):
     """Whose blocks are spoilt by a function."""
 
     spoil = staticmethod(lambda K: K)
@@ -145,7 +145,22 @@ def test_a_part_of_another_shape_is_named(monkeypatch, made):
         made(Misshapen())(np.arange(5.0)[:, None])
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        lambda k, X: k.times(X, X, np.ones((5, 2))),
+        lambda k, X: (k * RBF()).pullback(X, None, np.ones((5, 5))),
+        lambda k, X: (k**2).pullback(X, X, np.ones((5, 5))),
+    ],
+    ids=["product with a matrix", "pullback of a product", "pullback of a power"],
+)
+def test_blocks_that_would_be_broadcast_are_refused(monkeypatch, asked):
+    monkeypatch.setattr(Misshapen, "spoil", staticmethod(lambda K: K[:1]))
+    with pytest.raises(ValueError, match=r"Misshapen\._block returned .* \(1, 5\), \(5, 5\)"):
+        asked(Misshapen(), np.arange(5.0)[:, None])
+
+
 def test_blocks_may_be_strided(monkeypatch):
     monkeypatch.setattr(Misshapen, "spoil", staticmethod(lambda K: np.repeat(K, 2, axis=1)[:, ::2]))
     X = np.arange(5.0)[:, None]
-    np.testing.assert_array_equal(Misshapen()(X), RBF()(X))
+    np.testing.assert_array_equal(Misshapen()(X), Linear()(X))

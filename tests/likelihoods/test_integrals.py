@@ -346,3 +346,20 @@ def test_quantiles_of_counts_are_the_least_that_suffice(level):
     assert np.all(noise.predictive_cdf(found, mean, var) >= level - slack)
     below = found > 0
     assert np.all(noise.predictive_cdf(found - 1.0, mean, var)[below] < level - slack)
+
+
+@pytest.mark.parametrize(
+    ("y", "mean", "var", "want"),  # by quadrature of 50 digits
+    [
+        (1e9, 20.75, 1e-6, (-371.73570170810774, -26707.45645326052, -999001.0256539115)),
+        (1e12, 27.5, 1.0, (-28.558542915543228, 0.13102111592791718, -0.999999999999)),
+        (1e15, 34.5, 1e-2, (-33.23031027523482, 3.8776394910680883, -99.99999999999)),
+    ],
+)
+def test_many_events_lose_no_digits(y, mean, var, want):
+    """y mean, exp(mean) and log y! are large numbers with a small sum."""
+    found = Poisson().smoothed(y, mean, var)
+    np.testing.assert_allclose(found, want, rtol=1e-10)
+    # at a point, and on average: exp(f + var/2) is y there, so that f - log y = -var/2
+    peak = Poisson().expected(y, np.log(y) - 0.5 * var, var)[0]
+    np.testing.assert_allclose(peak, -0.5 * np.log(2 * np.pi * y) - 0.5 * y * var, rtol=1e-8)

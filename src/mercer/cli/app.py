@@ -143,7 +143,11 @@ def fit(
     ] = None,
     weights: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="Weights of the rows: 2 counts a row twice."),
+        typer.Option(
+            metavar="COLUMN",
+            help="Weights of the rows: 2 counts a row twice. If they mean precision, let them "
+            "average 1.",
+        ),
     ] = None,
     restarts: Annotated[
         int, typer.Option(min=0, help="Random starts of the search beside the first.")

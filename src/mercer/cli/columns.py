@@ -227,13 +227,15 @@ def _learn(table: Table, name: str, categorical: bool) -> tuple[TableColumn, _Od
 
 def read_numbers(table: Table, name: str) -> Floats:
     """Return a column that must be numbers, such as the target."""
+    _refuse_missing(name, table[name], table, needed=True)
     return TableColumn(name, "number").encode(table)[:, 0]
 
 
 # --- refusing -----------------------------------------------------------------------------------
 
 
-def _refuse_missing(name: str, values: NDArray[Any], table: Table) -> None:
+def _refuse_missing(name: str, values: NDArray[Any], table: Table, needed: bool = False) -> None:
+    """Raise InputError if values are missing; a column that is `needed` cannot be left out."""
     lost = cells.missing(values)
     if not lost.any():
         return
@@ -243,7 +245,7 @@ def _refuse_missing(name: str, values: NDArray[Any], table: Table) -> None:
     written = f" (written {listed([repr(text) for text in shown])})" if shown else ""
     raise InputError(
         f"column {name!r} has missing values in {table.rows_text(lost)}{written}; fill them in, "
-        "or leave out these rows or this column"
+        f"or leave out these rows{'' if needed else ' or this column'}"
     )
 
 

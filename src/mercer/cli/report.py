@@ -7,6 +7,7 @@ from typing import Any
 from mercer.cli.errors import listed
 from mercer.cli.methods import METHODS
 from mercer.cli.model import TableModel
+from mercer.evidence.shares import relevance_in_words
 
 __all__ = ["report"]
 
@@ -78,13 +79,8 @@ def _relevance(summary: dict[str, Any]) -> list[str]:
         return []
     width = min(_NAME, max(len(row[0]) for row in rows[:_COLUMNS_SHOWN]))
     kernel = summary.get("kernel", "").lower()
-    if "+" in kernel:
-        unit = ", times each part's share of the standard deviation"
-    elif "linear" in kernel:
-        unit = ": share of the standard deviation"
-    else:
-        unit = ": standard deviation over length scale"
-    lines = [f"columns, their length scales, and relevance{unit}"]
+    what = relevance_in_words("+" in kernel, "linear" in kernel)
+    lines = [f"columns, their length scales, and {what}"]
     largest = rows[0][2] or 1.0
     for name, scale, relevance in rows[:_COLUMNS_SHOWN]:
         short = name if len(name) <= width else name[: width - 3] + "..."

@@ -127,6 +127,8 @@ _INSTEAD = [
     (r"n_restarts=(\d+), begin in .* take another kernel", r"--restarts \1, or another --kernel"),
     (r"n_restarts=(\d+)", r"--restarts \1"),
     (r"raise max_iter, or give starts and bounds that suit the data", "try --restarts 5"),
+    (r"; give the noise a higher lower bound, or fix a parameter", ""),
+    (r", or be given as the noise of each row, Gaussian\(noise=array\)", ""),
     (r"; fix the noise if they are, or widen its bounds", ""),
     (r"another kernel or wider bounds", "another --kernel"),
     (r", or widen the bounds", ""),

@@ -11,33 +11,16 @@ from typing import Any, TypeVar
 
 import numpy as np
 from joblib import effective_n_jobs
-from numpy.typing import NDArray
 
 from mercer.compute import run_together
 from mercer.errors import BoundWarning, MercerWarning, UndeterminedWarning, warn
-from mercer.estimators.labels import Targets
 from mercer.estimators.options import as_generator
 from mercer.estimators.search import maximise_for, report_of
 from mercer.evidence import LatentObjective, Optimum
 
-__all__ = ["naming_the_classes", "search_classes", "warn_if_single"]
+__all__ = ["naming_the_classes", "search_classes"]
 
-Floats = NDArray[np.float64]
 _Result = TypeVar("_Result")
-
-
-def warn_if_single(targets: Targets, weights: Floats | None) -> None:
-    """Warn where no class has two rows, from which hyperparameters could be learned."""
-    Y = targets.Y
-    # weights of less than 1 say that a row counts for less, not that it is not there
-    counts = np.sum(Y if weights is None else np.maximum(weights, 1.0)[:, None] * Y, axis=0)
-    if np.all((Y == 0.0) | (Y == 1.0)) and np.all(counts <= 1.0):
-        warn(
-            "no class has more than one row, which says little of how the classes go with the "
-            "inputs: probabilities may be near to even. Give more rows, or what you know as a "
-            "kernel with optimizer=None",
-            UndeterminedWarning,
-        )
 
 
 def search_classes(estimator: Any, objectives: Sequence[LatentObjective]) -> list[Optimum]:
@@ -45,11 +28,13 @@ def search_classes(estimator: Any, objectives: Sequence[LatentObjective]) -> lis
 
     Of several objectives `n_jobs` are searched at once, each on a core of its own; of one that many
     starts. Ctrl-C ends the searches and keeps what they have: those that had not begun keep their
-    starts.
+    starts. There is a warning where no class has two rows, from which something could be learned.
     """
     if estimator.optimizer is None:
         kept = "the hyperparameters were kept"
         return [Optimum(o.theta, np.nan, "fixed", kept) for o in objectives]
+    if objectives[0].theta.size:
+        _warn_if_single(objectives)
     rng = as_generator(estimator.random_state)
     report = report_of(estimator, len(objectives))
     if len(objectives) == 1:
@@ -78,6 +63,21 @@ def search_classes(estimator: Any, objectives: Sequence[LatentObjective]) -> lis
     jobs = [job(number) for number in range(len(objectives))]
     with _heard(stop):
         return run_together(jobs, threads) if threads > 1 else [run() for run in jobs]
+
+
+def _warn_if_single(objectives: Sequence[LatentObjective]) -> None:
+    Y = np.hstack([objective.data.Y for objective in objectives])  # the same in all rows of a class
+    weights = objectives[0].data.weights
+    # weights of less than 1 say that a row counts for less, not that it is not there
+    counted_once = weights is None or np.all(weights <= 1.0)
+    is_hard = np.all(np.isin(Y, (-1.0, 0.0, 1.0)))
+    if counted_once and is_hard and len(np.unique(Y, axis=0)) == len(Y):
+        warn(
+            "no class has more than one row with a label, which says little of how the classes go "
+            "with the inputs: probabilities mean little, be they even or certain. Give more of "
+            "them, or what you know as a kernel with optimizer=None",
+            UndeterminedWarning,
+        )
 
 
 def naming_the_classes(

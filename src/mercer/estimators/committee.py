@@ -231,12 +231,11 @@ random_state, verbose
         require_memory(int(sizes.max()), matrices, "fitting a committee with its largest member")
         model = begun.kernel, begun.likelihood, begun.mean
         objective = cast(Any, CommitteeObjective(*model, begun.data, assignment, begun.bounds))
-        again = None
         if begun.default is not None and begun.searched and not begun.warm:
             objective.begin_at_best(default_starts(begun.default))
             if begun.likelihood.theta.size:
-                again = noisy_start(objective, begun.default, begun.variance)
-        return Prepared(objective, begun.undetermined, rows.multioutput, again)
+                objective.again = noisy_start(objective, begun.default, begun.variance)
+        return Prepared(objective, begun.undetermined, rows.multioutput)
 
     def _assignment(self, begun: Begun) -> NDArray[np.intp]:
         """Return the member that each row belongs to, from 0 on, none without rows."""

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from mercer.estimators.class_fit import ClassFit
 from mercer.estimators.class_options import check_class_options
-from mercer.estimators.class_search import search_classes, warn_if_single
+from mercer.estimators.class_search import search_classes
 from mercer.estimators.classification import prepare_classes
 from mercer.estimators.classifier import BayesianClassifier
 from mercer.estimators.nested import column_names
@@ -55,7 +55,7 @@ class GPClassifier(StorableEstimator, ClassFit, BayesianClassifier):
         right, and these are the odds for it (BKM 57), by which an even row says nothing.
     classes : array-like of C names, default None
         What the columns of y are called, with `soft_labels`. By default as a frame calls them, or
-        by numbers from 0.
+        by numbers from 0. A frame that has these names in another order is matched by name.
     mean : {"zero", "constant", "linear"}, Mean or callable, default "zero"
         The mean of the latent functions. "constant" and "linear" are searched for with the
         hyperparameters.
@@ -196,16 +196,13 @@ class GPClassifier(StorableEstimator, ClassFit, BayesianClassifier):
         X : array-like of shape (n, d)
             Inputs.
         y : array-like of shape (n,), or (n, C) with `soft_labels`
-            Labels of any type that can be sorted, or the probabilities of the classes.
+            Labels, which are text, whole numbers or booleans, or the probabilities of the classes.
         sample_weight : array-like of shape (n,), optional
             Powers of the likelihood: weight 2 is the row twice, weight 0 the row left out.
         """
         check_class_options(self)
         with all_or_nothing(self):
             prepared = prepare_classes(self, X, y, sample_weight)
-            first = prepared.objectives[0]
-            if self.optimizer is not None and first.theta.size:
-                warn_if_single(prepared.targets, first.data.weights)
             optima = search_classes(self, prepared.objectives)
             self._finish(prepared, optima, column_names(X))
         return self

@@ -10,8 +10,6 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from mercer.estimators.nested import column_names
-
 __all__ = [
     "Targets",
     "checked_labels",
@@ -121,9 +119,10 @@ def hard_targets(y: NDArray[Any]) -> Targets:
 def soft_targets(y: ArrayLike, classes: Any = None) -> Targets:
     """Return the targets of a matrix (n, C) whose rows are distributions over the classes.
 
-    `classes` names the columns; without it they are named as those of a frame, or numbered.
+    `classes` names the columns; without it they are named as those of a frame, or numbered. The
+    columns of a frame that has the same names in another order are put into that of `classes`.
     """
-    given = y
+    names = _names_of(y)
     try:
         Y = np.array(y, dtype=float)
     except (TypeError, ValueError):
@@ -146,18 +145,63 @@ def soft_targets(y: ArrayLike, classes: Any = None) -> Targets:
             f"them negative and adding up to 1; row {row} is {Y[row].tolist()}, with sum "
             f"{total[row]:.6g}" + (f", and {others} more are as wrong" if others else "")
         )
-    return Targets(named_classes(classes, Y.shape[1], column_names(given)), Y / total[:, None])
+    found = named_classes(classes, Y.shape[1], names)
+    if classes is not None:
+        Y = Y[:, _columns(y, names, found)]
+    return Targets(found, Y / total[:, None])
 
 
-def named_classes(classes: Any, count: int, names: list[str] | None = None) -> NDArray[Any]:
+def _names_of(y: Any) -> list[Any] | None:
+    """Return what a frame calls its columns; None if they are numbered, as those of an array."""
+    if not (hasattr(y, "shape") and hasattr(y, "columns")):
+        return None
+    names = list(y.columns)
+    if not all(isinstance(name, str | int | float | np.generic) for name in names):
+        return None
+    return None if _is_range(names) else names
+
+
+def _is_range(names: list[Any]) -> bool:
+    """Whether they are what pandas or polars call the columns of an array."""
+    if any(isinstance(name, bool) for name in names):
+        return False
+    return names in (list(range(len(names))), [f"column_{i}" for i in range(len(names))])
+
+
+def _columns(y: Any, names: list[Any] | None, classes: NDArray[Any]) -> list[int]:
+    """Return which column of y is that of each class: by name, or by place if they have none.
+
+    Names are compared as text, since the columns of a polars frame have no others.
+    """
+    wanted = [str(name) for name in classes.tolist()]
+    if names is None:
+        numbers = [str(number) for number in range(len(wanted))]
+        # the numbers of a frame's columns may be names of classes, or no names at all
+        if hasattr(y, "columns") and wanted != numbers and set(wanted) == set(numbers):
+            raise ValueError(
+                f"the columns of y are numbered {', '.join(numbers)}, and classes has the same "
+                f"numbers in another order, {classes.tolist()}: give y with columns in the order "
+                "of the classes, as an array (to_numpy())"
+            )
+        return list(range(len(wanted)))
+    given = [str(name) for name in names]
+    if sorted(given) != sorted(wanted):
+        raise ValueError(
+            f"the columns of y are called {names} and classes are {classes.tolist()}: call them "
+            "alike, or give y as an array (to_numpy()), whose columns go by their order"
+        )
+    return [given.index(name) for name in wanted]
+
+
+def named_classes(classes: Any, count: int, names: list[Any] | None = None) -> NDArray[Any]:
     """Return the names of so many classes: the given ones, checked, or `names`, or numbers."""
-    if classes is None:
-        return np.arange(count) if names is None else np.array(names)
-    found = np.asarray(classes)
+    if classes is None and names is None:
+        return np.arange(count)
+    found = np.asarray(names if classes is None else classes)
     if found.shape != (count,) or len(set(found.tolist())) < count:
         raise ValueError(
             f"classes must name the {count} columns of y, each by a name of its own, got "
-            f"{classes!r}"
+            f"{found.tolist()}"
         )
     return found
 

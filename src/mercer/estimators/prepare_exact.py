@@ -158,11 +158,10 @@ def prepare_exact(
 def prepared_exact(begun: Begun, multioutput: bool, criterion: str = "evidence") -> Prepared:
     """Return the objective of an exact fit from what was begun, see `prepare_exact`."""
     objective = exact_objective(begun, criterion)
-    again = None
     free = begun.likelihood.theta.size > 0 and not begun.warm
     if begun.default is not None and begun.searched and free:
-        again = noisy_start(objective, begun.default, begun.variance)
-    return Prepared(objective, begun.undetermined, multioutput, again)
+        objective.again = noisy_start(objective, begun.default, begun.variance)
+    return Prepared(objective, begun.undetermined, multioutput)
 
 
 def exact_objective(begun: Begun, criterion: str = "evidence") -> Objective:

@@ -26,7 +26,6 @@ from mercer.estimators.starting import Prepared
 from mercer.evidence import Data, Objective, Optimum, maximise
 from mercer.evidence.guarded import Guarded
 from mercer.evidence.sparse import InducingInputs, SparseObjective
-from mercer.evidence.starts import Again
 from mercer.inference._approximations import Approximation, approximation
 from mercer.kernels import Kernel
 from mercer.likelihoods import Gaussian
@@ -53,7 +52,6 @@ class PreparedSparse(NamedTuple):
     undetermined : why the targets say nothing about it, None if they do
     multioutput : whether the targets came in columns
     labels : (n,) what the blocks of the rows are called, or None
-    again : where to search once more, given where the search has ended
     after : what makes the sparse objective of all rows, and its labels, of the hyperparameters
         that a search on a sample of them has found; None where the search is on all rows
     """
@@ -63,13 +61,12 @@ class PreparedSparse(NamedTuple):
     undetermined: str | None
     multioutput: bool
     labels: NDArray[Any] | None
-    again: Again | None = None
     after: Callable[[Floats], tuple[SparseObjective, NDArray[Any] | None]] | None = None
 
     @property
     def searched(self) -> Prepared:
         """What a search takes of it."""
-        return Prepared(self.objective, self.undetermined, self.multioutput, self.again)
+        return Prepared(self.objective, self.undetermined, self.multioutput)
 
     def completed(self, optimum: Optimum) -> tuple[PreparedSparse, Optimum]:
         """Return the same and the end of its search, on all rows."""
@@ -184,7 +181,7 @@ def _by_sample(
     if few and free and labels is None:
         points = InducingInputs(sample.data.X)
         whole = _objective(begun, points, approximation("vfe"))
-        return PreparedSparse(objective, whole, begun.undetermined, multioutput, None, exact.again)
+        return PreparedSparse(objective, whole, begun.undetermined, multioutput, None)
 
     def after(theta: Floats) -> tuple[SparseObjective, NDArray[Any] | None]:
         whole, names = _of_all(estimator, _with(begun, objective, theta), kind, rng, labels)
@@ -192,9 +189,7 @@ def _by_sample(
             whole = mended(whole, begun, rng)
         return whole, names
 
-    return PreparedSparse(
-        objective, None, begun.undetermined, multioutput, labels, exact.again, after
-    )
+    return PreparedSparse(objective, None, begun.undetermined, multioutput, labels, after)
 
 
 def _objective(
@@ -218,9 +213,7 @@ def _subset_of_data(
     whole = _objective(begun, InducingInputs(begun.data.X[chosen]), kind)
     exact = prepared_exact(_of_rows(begun, chosen, weights), multioutput)
     assert isinstance(exact.objective, Objective)
-    return PreparedSparse(
-        exact.objective, whole, begun.undetermined, multioutput, None, exact.again
-    )
+    return PreparedSparse(exact.objective, whole, begun.undetermined, multioutput, None)
 
 
 def _from_sample(begun: Begun, rng: np.random.Generator) -> Begun:

@@ -26,7 +26,6 @@ from mercer.evidence import (
 )
 from mercer.evidence.guarded import Fitted, Guarded
 from mercer.evidence.optimum import Lines, Report
-from mercer.evidence.starts import Again
 
 __all__ = [
     "history_of",
@@ -66,7 +65,7 @@ def search(estimator: Any, prepared: Prepared, columns: list[str] | None) -> Opt
         optimum = ascend(mode, max_iter=estimator.max_iter, report=report)
     else:
         rng = as_generator(estimator.random_state)
-        optimum = maximise_for(estimator, objective, rng, report, estimator.n_jobs, prepared.again)
+        optimum = maximise_for(estimator, objective, rng, report, estimator.n_jobs)
     objective.release()
     warn_of_search(objective, optimum, columns)
     if joint:
@@ -96,7 +95,6 @@ def maximise_for(
     rng: np.random.Generator,
     report: Report | None,
     n_jobs: int | None,
-    again: Again | None = None,
 ) -> Optimum:
     """Maximise an objective by the optimiser and from the starts that an estimator asks for."""
     return maximise(
@@ -107,7 +105,6 @@ def maximise_for(
         n_jobs=n_jobs,
         random_state=rng,
         report=report,
-        again=again,
     )
 
 

@@ -164,7 +164,7 @@ sample_weight_, theta_
         X : array-like of shape (n, d)
             Inputs.
         y : array-like of shape (n,), or (n, C) with `soft_labels`
-            Labels of any type that can be sorted, or the probabilities of the classes.
+            Labels, which are text, whole numbers or booleans, or the probabilities of the classes.
         sample_weight : array-like of shape (n,), optional
             Powers of the likelihood: weight 2 is the row twice, weight 0 the row left out.
         query : array-like of shape (m, d), optional

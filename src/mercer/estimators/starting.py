@@ -12,7 +12,6 @@ from mercer.estimators.resolve import require_mercer
 from mercer.estimators.rows import Rows
 from mercer.evidence.defaults import default_kernel, spread
 from mercer.evidence.guarded import Guarded
-from mercer.evidence.starts import Again
 from mercer.kernels import Kernel, Scaled
 from mercer.likelihoods import Gaussian
 from mercer.params import Parametrised
@@ -37,13 +36,11 @@ class Prepared(NamedTuple):
     objective : what it maximises, at its start
     undetermined : why the targets say nothing about it, None if they do
     multioutput : whether the targets came in columns
-    again : where to search once more, given where the search has ended
     """
 
     objective: Guarded
     undetermined: str | None
     multioutput: bool
-    again: Again | None = None
 
 
 class BegunKernel(NamedTuple):

@@ -210,7 +210,8 @@ class TransductiveGPClassifier(StorableEstimator, BayesianClassifier):
         X : array-like of shape (n, d)
             Inputs of all rows.
         y : array-like of shape (n,)
-            Labels of any type that can be sorted, and the mark `unlabeled` where there is none.
+            Labels, which are text, whole numbers or booleans, and the mark `unlabeled` where there
+            is none.
         sample_weight : array-like of shape (n,), optional
             Powers of the likelihood: weight 2 is the row twice, weight 0 the row left out. The
             label of a row that is left out is predicted.

@@ -29,6 +29,11 @@ _SEPARATED = (
     "most often the labels can be separated, and a larger variance only makes them surer: wider "
     "bounds do not help then, a hyperprior does, as in Parameter(1.0, prior=LogNormal(0.0, 1.0))"
 )
+_COUNTED = (
+    "the targets look free of noise, as rows that are repeated do: weights count rows, and there "
+    "are weights above 1. Weights that mean precision should average 1, or be given as the noise "
+    "of each row, Gaussian(noise=array)"
+)
 _OF_COLUMN = "the length scale of "
 # What to do about a parameter of this name at this bound.
 _ADVICE = {
@@ -131,6 +136,9 @@ def advice_on_terms(objective: Guarded, kernel: Kernel) -> dict[tuple[str, str],
     if likelihood.is_of_labels:
         variances = [name for name in objective.parameter_names if name.endswith("variance")]
         advice = {(name, "upper"): _SEPARATED for name in variances}
+    weights = objective.data.weights
+    if weights is not None and np.mean(weights) > 1.0 + 1e-6:
+        advice["likelihood.noise", "lower"] = _COUNTED
     for part in every:
         name = f"kernel.{part.path}variance"
         if name in shares:

@@ -80,8 +80,7 @@ def warn_of_search(
     """
     if optimum.status == "stopped":
         warn(
-            f"the search for hyperparameters stopped early ({optimum.message}); raise max_iter, "
-            "or give starts and bounds that suit the data",
+            f"the search for hyperparameters stopped early ({optimum.message}); {optimum.remedy}",
             ConvergenceWarning,
         )
     words: dict[str, str] = {}

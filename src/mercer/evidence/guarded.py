@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mercer.errors import NotPositiveDefiniteError
 from mercer.evidence.directions import Directions
+from mercer.evidence.optimum import Again
 from mercer.kernels import Kernel
 from mercer.means import Mean
 from mercer.params import Parametrised
@@ -91,6 +92,8 @@ class Guarded(ABC):
         if bounds is None:
             bounds = np.concatenate([part.bounds for part in self._parts().values()])
         self.bounds = bounds
+        #: Where to search once more, given where all starts have ended.
+        self.again: Again | None = None
         self.jitter: float | None = None
         self._last_good: tuple[Floats, float] | None = None
         self._failed: Floats | None = None

@@ -6,7 +6,6 @@ import copy
 import signal
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,9 +15,9 @@ from scipy.optimize import OptimizeResult, minimize
 
 from mercer.compute import run_together
 from mercer.errors import ConvergenceWarning, NotPositiveDefiniteError, warn
-from mercer.evidence.optimum import Function, Lines, Optimum, Recorder, Report
+from mercer.evidence.optimum import Function, Optimum, Recorder, Report
 from mercer.evidence.searchable import Searchable
-from mercer.evidence.starts import Again, starts
+from mercer.evidence.starts import starts
 from mercer.linalg import JITTERS
 
 __all__ = ["lbfgs", "maximise"]
@@ -30,6 +29,8 @@ Floats = NDArray[np.float64]
 GRADIENT_TOLERANCE = 1e-3
 # The least relative gain of a step, in the same units divided by the first gradient's length.
 GAIN_TOLERANCE = 1e-8
+# What to do where the covariance is too near to singular for the search to go on.
+_MORE_NOISE = "the best point is kept; give the noise a higher lower bound, or fix a parameter"
 
 # Over so many iterations the least gain is taken that an objective wants.
 _ITERATIONS = 10
@@ -98,6 +99,9 @@ def lbfgs(function: Recorder, start: Floats, bounds: Floats, max_iter: int) -> O
     elif is_idle():
         optimum.status = "converged"
         optimum.message = f"{_ITERATIONS} iterations gained less than {function.least_gain:g}"
+    elif result.status == 2:
+        optimum.message = "the line search found nothing better, as rounding limits this fit"
+        optimum.remedy = _MORE_NOISE
     return optimum
 
 
@@ -126,7 +130,6 @@ def maximise(
     n_jobs: int | None = None,
     random_state: int | np.random.Generator | None = None,
     report: Report | None = None,
-    again: Again | None = None,
 ) -> Optimum:
     """Maximise an objective over its bounds and return the best point of all starts.
 
@@ -149,12 +152,12 @@ def maximise(
         Called after each evaluation as ``report(start, count, value, best)``: the number of the
         start and of the evaluation there, both from 1, the value, and the best of that start so
         far. It is called on the thread that runs the start.
-    again : callable, optional
-        Called with the best end of all starts; returns where to search once more, or None.
 
     Notes
     -----
     Ctrl-C ends the search and keeps the best point seen.
+
+    An objective may say, given the best end of all starts, where to search once more.
 
     A search that runs up against matrices that cannot be factorised, rather than to where the
     objective is flat, goes on from its best point with the jitter that they need.
@@ -179,10 +182,9 @@ def maximise(
     if not ended:
         raise [end for end in found if not isinstance(end, Optimum)][-1]
     best = _best(ended)
+    again = objective.again
     further = None if again is None or best.status == "interrupted" else again(best)
     if further is not None:
-        if isinstance(report, Lines):
-            report = replace(report, n_starts=report.n_starts + 1)
         recorder = _recorder(objective, objective, report, len(points) + 1)
         try:
             end = _attempt(objective, recorder, further, *arguments)
@@ -224,6 +226,7 @@ def _attempt(
         if not objective.failed or last.is_flat or last.status == "interrupted":
             break
         last.status, last.message = "stopped", "beyond it the covariance cannot be factorised"
+        last.remedy = _MORE_NOISE
         if not objective.take_jitter():
             break
         try:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mercer.evidence.directions import Directions
 
-__all__ = ["Function", "Lines", "Optimum", "Recorder", "Report"]
+__all__ = ["Again", "Function", "Lines", "Optimum", "Recorder", "Report"]
 
 Floats = NDArray[np.float64]
 
@@ -29,7 +29,7 @@ class Optimum:
 
     theta, value : the best point seen, and the objective there
     status : "converged", "stopped" (budget or line search), "interrupted", "fixed" (nothing free)
-    message : the optimiser's words
+    message, remedy : the optimiser's words, and what to do where it stopped
     thetas, values : every evaluation, in order
     n_iterations : of the optimiser, at the start that won
     slope : of the objective at theta, along the steepest direction that is not at a bound
@@ -45,6 +45,7 @@ class Optimum:
     n_iterations: int = 0
     slope: float = 0.0
     jitter: float | None = None
+    remedy: str = "raise max_iter, or give starts and bounds that suit the data"
 
     @property
     def is_flat(self) -> bool:
@@ -57,11 +58,15 @@ class Optimum:
         return len(self.values)
 
 
+#: Where to search once more, given where all starts have ended; None for nowhere.
+Again = Callable[[Optimum], Floats | None]
+
+
 @dataclass(frozen=True)
 class Lines:
     """A report that writes a line an evaluation to standard error.
 
-    n_starts : how many starts there are
+    n_starts : how many starts there are, as far as that is known beforehand
     began : when, by `time.perf_counter`
     """
 
@@ -70,7 +75,8 @@ class Lines:
 
     def __call__(self, start: int, count: int, value: float, best: float) -> None:
         """Write a line."""
-        label = f"start {start}/{self.n_starts}, " if self.n_starts > 1 else ""
+        starts = max(self.n_starts, start)
+        label = f"start {start}/{starts}, " if starts > 1 else ""
         seconds = time.perf_counter() - self.began
         text = f"{label}evaluation {count}: {value:.4f} (best {best:.4f}), {seconds:.1f} s"
         sys.stderr.write(f"mercer: {text}\n")

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.evidence.directions import Directions
+from mercer.evidence.optimum import Again
 
 __all__ = ["Searchable"]
 
@@ -37,6 +38,10 @@ class Searchable(Protocol):
     @property
     def directions(self) -> Directions:
         """The steps that suit the search."""
+
+    @property
+    def again(self) -> Again | None:
+        """Where to search once more after all starts, if that may be needed."""
 
     def __call__(self, theta: Floats) -> tuple[float, Floats]:
         """Return the value and its gradient.

@@ -12,7 +12,14 @@ from mercer.evidence.defaults import deviation
 from mercer.evidence.parts import Relevance, parts, relevances
 from mercer.kernels import Kernel, Linear, On, Scaled, Sum
 
-__all__ = ["NEGLIGIBLE", "relevances_by_share", "terms_of", "variance_over", "variances_over"]
+__all__ = [
+    "NEGLIGIBLE",
+    "relevance_in_words",
+    "relevances_by_share",
+    "terms_of",
+    "variance_over",
+    "variances_over",
+]
 
 Floats = NDArray[np.float64]
 
@@ -79,6 +86,14 @@ def relevances_by_share(
         for term, share in zip(terms, shares, strict=True)
         for found in [*relevances(term, X, weights), *_of_straight_lines(term, X, weights)]
     ]
+
+
+def relevance_in_words(several: bool, linear: bool) -> str:
+    """Return what the relevances by share of several terms are, or of one, linear or not."""
+    if several:
+        return "relevance, by each part's share of the standard deviation"
+    of = "share of the standard deviation" if linear else "standard deviation over length scale"
+    return f"relevance: {of}"
 
 
 def _of_straight_lines(term: Kernel, X: Floats, weights: Floats | None) -> list[Relevance]:

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 
 from mercer.evidence.objective import Objective
-from mercer.evidence.optimum import Optimum
+from mercer.evidence.optimum import Again, Optimum
 from mercer.evidence.searchable import Searchable
 from mercer.kernels import Kernel
 
-__all__ = ["Again", "noisy_start", "starts"]
+__all__ = ["noisy_start", "starts"]
 
 Floats = NDArray[np.float64]
-
-#: Where to search once more, given where all starts have ended; None for nowhere.
-Again = Callable[[Optimum], Floats | None]
 
 # Noise below this share of the targets' variance interpolates them; half of it is plenty.
 _INTERPOLATES, _PLENTY = 1e-3, 0.5

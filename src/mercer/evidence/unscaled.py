@@ -142,13 +142,13 @@ def _exact_trials(objective: Objective, optimum: Optimum) -> Iterator[Objective]
     Noise that is given stays as it is, and they have a part of the targets' spread beside it.
     """
     kernel, likelihood = objective.unpack(optimum.theta)
-    noise = likelihood.parameters.get("noise")
-    if noise is None or not noise.is_free:
+    if not likelihood.theta.size:
         weights = objective.data.weights
         variance = float(np.mean([spread_of(y, weights) ** 2 for y in objective.latent.T]))
         for grown in _grown_to(objective, kernel, variance):
             yield Objective(grown, likelihood, objective.mean, objective.data, objective.criterion)
         return
+    noise = likelihood.parameters["noise"]
     variance = float(noise.value)
     less = (1.0 - _PART) * variance
     if noise.bounds is not None and less < noise.bounds[0]:

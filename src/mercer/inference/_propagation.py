@@ -265,7 +265,12 @@ class DensePropagation(Propagation):
 
     def prior_variances(self) -> Floats:
         """Return the variances of the latent values before any site."""
-        return np.diagonal(self.K).copy()
+        c = np.diagonal(self.K).copy()
+        if np.min(c) < 0:
+            raise NotPositiveDefiniteError(
+                f"the Gram matrix is not positive semidefinite: its diagonal has {np.min(c):.3g}"
+            )
+        return c
 
     def _factorise(self) -> bool:
         """Make the Gaussian; False if there is none, or a row has no cavity in it."""

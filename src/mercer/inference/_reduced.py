@@ -23,7 +23,7 @@ from scipy.linalg import eigh
 from scipy.linalg.blas import dgemv, dsyrk
 from scipy.linalg.lapack import dtpqrt
 
-from mercer.compute import row_blocks
+from mercer.compute import blas_for, map_tiles, row_blocks
 from mercer.errors import NotPositiveDefiniteError
 from mercer.inference._newton import Direction, Point, Solver
 from mercer.inference._problem import LatentProblem
@@ -35,19 +35,19 @@ __all__ = ["LowRankSearch", "LowRankSites", "down", "up"]
 
 Floats = NDArray[np.float64]
 
-_BLOCK = 2**20  # entries of V that are scaled at once
+_BLOCK = 2**18  # entries of V that are scaled at once, few enough to stay in the cache
 _LARGE = 1e6  # the trace of V'W V from which on B is not formed
 _PANEL = 32  # columns that the QR factorisation takes at a time
 
 
 def up(V: Floats, c: Floats) -> Floats:
     """Return V c (n,), V in C order."""
-    return np.asarray(dgemv(1.0, V.T, c, trans=1))
+    return np.concatenate(map_tiles(lambda rows: dgemv(1.0, V[rows].T, c, trans=1), _tiles(V)))
 
 
 def down(V: Floats, v: Floats) -> Floats:
     """Return V'v (m,), V in C order."""
-    return np.asarray(dgemv(1.0, V.T, v))
+    return np.asarray(sum(map_tiles(lambda rows: dgemv(1.0, V[rows].T, v[rows]), _tiles(V))))
 
 
 class LowRankSites:
@@ -59,6 +59,8 @@ class LowRankSites:
         Kept, not copied.
     precision : (n,) array
         The diagonal of W, of any sign.
+    squares : (n,) array, optional
+        The diagonal of V V', if the caller has it.
 
     Raises
     ------
@@ -66,16 +68,21 @@ class LowRankSites:
         Where B is not positive definite.
     """
 
-    def __init__(self, V: Floats, precision: Floats) -> None:
+    def __init__(self, V: Floats, precision: Floats, squares: Floats | None = None) -> None:
         self.V, self.precision = V, precision
         if not np.all(np.isfinite(precision)):
             raise ValueError("the precisions of the sites must be finite, got NaN or infinity")
-        trace = precision @ np.einsum("ij,ij->i", V, V)
+        if squares is None:
+            squares = np.einsum("ij,ij->i", V, V)
+        # not `@`: the threads of NumPy's BLAS would go on spinning, see `linalg.product`
+        trace = np.sum(precision * squares)
         try:
             if np.all(precision >= 0) and trace > _LARGE:
                 self.L = _triangle(V, precision)
             else:
-                self.L = cholesky(middle(V, precision), 0.0).L
+                B = middle(V, precision)
+                with blas_for(len(B)):
+                    self.L = cholesky(B, 0.0).L
         except NotPositiveDefiniteError:
             raise NotPositiveDefiniteError(
                 f"1 + V'W V is not positive definite: {np.sum(precision < 0)} of the sites' "
@@ -108,17 +115,24 @@ class LowRankSearch(ScalarNewton[LowRankSites]):
 
     def __init__(self, problem: LatentProblem, V: Floats) -> None:
         super().__init__(problem, V)
-        self.V = V
+        self.V, self.squares = V, np.einsum("ij,ij->i", V, V)
+        # the last a, and what took a pass over V there
+        self._latent: tuple[Floats, Floats] | None = None
+        self._slopes: tuple[Floats, tuple[Floats, Floats]] | None = None
 
     def latent(self, a: Floats) -> Floats:
         """Return f (n,)."""
-        return np.asarray(self.problem.mean + up(self.V, a))
+        if self._latent is None or self._latent[0] is not a:
+            self._latent = a, np.asarray(self.problem.mean + up(self.V, a))
+        return self._latent[1]
 
     def slopes(self, f: Floats) -> tuple[Floats, Floats]:
         """Return V'g (m,) and the diagonal of W (n,), at f = a; `LowRankSites` has them finite."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            g, W = super().slopes(self.latent(f))
-            return down(self.V, g), W
+        if self._slopes is None or self._slopes[0] is not f:
+            with np.errstate(over="ignore", invalid="ignore"):
+                g, W = super().slopes(self.latent(f))
+                self._slopes = f, (down(self.V, g), W)
+        return self._slopes[1]
 
     def positive(self, W: Floats, f: Floats) -> Floats:
         """Return the curvature, with the Fisher information where it is negative; at f = a."""
@@ -126,7 +140,7 @@ class LowRankSearch(ScalarNewton[LowRankSites]):
 
     def fresh_sites(self, precision: Floats) -> LowRankSites:
         """Factorise 1 + V'W V."""
-        return LowRankSites(self.V, precision)
+        return LowRankSites(self.V, precision, self.squares)
 
     def point(self, alpha: Floats) -> Point:
         """Return the iterate at alpha = a."""
@@ -193,22 +207,32 @@ class LowRankSearch(ScalarNewton[LowRankSites]):
         if values[0] >= 0:
             return None
         q = vectors[:, 0]
-        q *= np.sqrt(np.sum(self.V**2) / len(self.V)) / np.max(np.abs(up(self.V, q)))
+        q *= np.sqrt(np.mean(self.squares)) / np.max(np.abs(up(self.V, q)))
         return q, q
 
 
 def middle(V: Floats, precision: Floats) -> Floats:
     """Return the lower triangle of 1 + V'W V, (m, m), Fortran order. O(n m^2)."""
     B = np.eye(V.shape[1], order="F")
-    for rows in _blocks(V):
+    for part in map_tiles(lambda rows: _square(V[rows], precision[rows]), _tiles(V)):
+        B += part
+    return B
+
+
+def _square(V: Floats, precision: Floats) -> Floats:
+    """Return the lower triangle of V'W V, in this thread."""
+    m = V.shape[1]
+    S = np.zeros((m, m), order="F")
+    blocks = _blocks(V)
+    buffer = np.empty((blocks[0].stop, m))
+    for rows in blocks:
         w = precision[rows]
-        for sign in (1.0, -1.0):
-            some = sign * w > 0
+        scaled = np.multiply(V[rows], np.sqrt(np.abs(w))[:, None], out=buffer[: len(w)])
+        for sign, some in ((1.0, w >= 0), (-1.0, w < 0)):
             if np.any(some):
-                part = V[rows] if np.all(some) else V[rows][some]
-                scaled = part * np.sqrt(np.abs(w[some]))[:, None]
-                B = dsyrk(sign, scaled.T, 1.0, B, lower=1, overwrite_c=1)
-    return np.asarray(B)
+                part = scaled if np.all(some) else scaled[some]
+                S = dsyrk(sign, part.T, 1.0, S, lower=1, overwrite_c=1)
+    return S
 
 
 def _triangle(V: Floats, precision: Floats) -> Floats:
@@ -222,6 +246,12 @@ def _triangle(V: Floats, precision: Floats) -> Floats:
     # each column's distance from those before it: with the 1 above never less than that
     np.fill_diagonal(L, np.maximum(np.diagonal(L), 1.0))
     return L
+
+
+def _tiles(V: Floats) -> list[slice]:
+    """Cut the rows for threads, so that results of m x m are few, and smaller than V together."""
+    n, m = V.shape
+    return row_blocks(n, max(2 * m, _BLOCK // m, n // 64))
 
 
 def _blocks(V: Floats) -> list[slice]:

@@ -20,8 +20,9 @@ Floats = NDArray[np.float64]
 
 # Columns that are worked on at once where a triangle is passed over.
 _STRIP = 64
-# How far apart the roots may be for one to be divided by without drowning others in its rounding.
-_EVEN = 0.03
+# How far apart the roots may be. What is divided by the least of them is made to fit single
+# precision, whose numbers end at 1e-38 (1e-45 with fewer digits), and the others with it.
+_EVEN = 1e-20
 
 
 class Single:

@@ -61,6 +61,10 @@ class TransductiveProblem:
     jitter: float | None = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.likelihood, (Binary, Softmax)):
+            raise ValueError(
+                f"likelihood must be Logistic(), Probit() or a Softmax, got {self.likelihood!r}"
+            )
         n, C = len(self.X), self.n_classes
         labels = self.labels
         if np.shape(labels) != (n,) or labels.dtype.kind not in "iu":

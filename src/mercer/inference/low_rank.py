@@ -106,7 +106,7 @@ def solve(problem: LowRankProblem, start: Floats | None = None) -> Solution:
     """Find the mode and the log evidence.
 
     log p(y | f) - a'a/2 - ln det(1 + V'W V)/2, a few factorisations of O(n m^2) after one to make
-    V. Beside V some numbers a row.
+    V. Beside V about half its memory at most, and far less where n is many times m.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def solve(problem: LowRankProblem, start: Floats | None = None) -> Solution:
         done = done and search.gain(at, sites) <= _LEFT * (1.0 + abs(at.value))
         latent = search.latent(at.alpha)
         alpha = problem.derivatives(latent)[0]
-    total = float(np.sum(basis.residual)) + float(np.sum(basis.V**2))
+    total = float(np.sum(basis.residual)) + float(np.sum(search.squares))
     return Solution(
         at.value - 0.5 * sites.log_determinant,
         latent,

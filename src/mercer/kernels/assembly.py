@@ -74,7 +74,7 @@ class Assembled(Parametrised):
         out = np.zeros((len(A), V.shape[1]))
         for i in self._cut(len(A)):
             for j in self._cut(len(B)):
-                out[i] += self._block(A[i], B[j]) @ V[j]
+                out[i] += self._checked_block(A[i], B[j]) @ V[j]
         return out
 
     def _diag(self, A: Any) -> Floats:

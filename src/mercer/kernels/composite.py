@@ -157,7 +157,7 @@ class Product(_Several):
         return np.asarray(np.prod([child._diag(A) for child in self._children], axis=0))
 
     def _block_pullback(self, A: Any, B: Any, G: Floats, inputs: bool) -> BlockGradient:
-        others = _products_of_others([child._block(A, B) for child in self._children])
+        others = _products_of_others([child._checked_block(A, B) for child in self._children])
         parts = [
             child._block_pullback(A, B, G * other, inputs)
             for child, other in zip(self._children, others, strict=True)

@@ -147,7 +147,8 @@ class Power(OfOne):
         return self._raised(self.kernel._diag(A))
 
     def _block_pullback(self, A: Any, B: Any, G: Floats, inputs: bool) -> BlockGradient:
-        part = self.kernel._block_pullback(A, B, G * self._slope(self.kernel._block(A, B)), inputs)
+        slope = self._slope(self.kernel._checked_block(A, B))
+        part = self.kernel._block_pullback(A, B, G * slope, inputs)
         return part._replace(inner=part.inner / self.exponent)
 
     def _diag_pullback(self, A: Any, g: Floats, inputs: bool) -> BlockGradient:

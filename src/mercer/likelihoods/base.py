@@ -69,6 +69,8 @@ class Likelihood(Parametrised):
     counts_events: bool = False
     is_of_labels: bool = False
     preferred_inference: str = "laplace"
+    # by what parameters an observation has a variance, for a warning where it has none
+    _variance_advice: str = ""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

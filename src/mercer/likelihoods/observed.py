@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from mercer.errors import MercerWarning, warn
 from mercer.likelihoods.base import Likelihood
-from mercer.likelihoods.student import StudentT
 
 __all__ = [
     "observed_cov",
@@ -57,9 +56,8 @@ def observed_training_var(likelihood: Likelihood, mean: Floats, var: Floats) -> 
 def _or_infinite(likelihood: Likelihood, found: Floats) -> Floats:
     if np.all(np.isfinite(found)):
         return found
-    more = ""
-    if isinstance(likelihood, StudentT):
-        more = ", or fix df above 2: StudentT(df=Parameter(4.0, fixed=True))"
+    advice = likelihood._variance_advice
+    more = f", or {advice}" if advice else ""
     warn(
         f"under {likelihood!r} an observation has no variance, its tails are too heavy, and the "
         "standard deviation is infinite. Intervals and log densities serve, and latent=True for "

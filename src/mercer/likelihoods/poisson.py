@@ -44,8 +44,7 @@ class Poisson(Likelihood):
 
     def log_density(self, y: ArrayLike, f: ArrayLike) -> Floats:
         """Return y f - exp(f) - log y!."""
-        y, f = _counts(y), np.asarray(f, dtype=float)
-        return np.asarray(y * f - _rate(f) - gammaln(y + 1.0))
+        return _log_density(_counts(y), np.asarray(f, dtype=float))
 
     def derivatives(self, y: ArrayLike, f: ArrayLike) -> tuple[Floats, Floats, Floats]:
         """Return y - exp(f), -exp(f) and -exp(f)."""
@@ -94,7 +93,7 @@ class Poisson(Likelihood):
         y = _counts(y)
         # exp(y f) N(f; mean, var) is a Gaussian again, y var further on. Taken out of the
         # integral where that is not far, it brings no rounding of its large exponents in.
-        moved = (y > 0) & (y**2 * var < 25.0) & (var > 0)
+        moved = (y > 0) & (y < 1e4) & (y**2 * var < 25.0) & (var > 0)
         base = super().smoothed(np.where(moved, 0.0, y), mean + np.where(moved, y * var, 0.0), var)
         line = y * (mean + 0.5 * y * var) - gammaln(y + 1.0)
         log_z = np.where(moved, line + base[0], base[0])
@@ -153,7 +152,7 @@ class Poisson(Likelihood):
         """Return y mean - r - log y!, y - r and -r/2 with r = exp(mean + var/2)."""
         y, mean, var = broadcast(y=y, mean=mean, var=var)
         y, rate = _counts(y), _rate(mean + 0.5 * var)
-        return np.asarray(y * mean - rate - gammaln(y + 1.0)), y - rate, np.asarray(-0.5 * rate)
+        return _log_density(y, mean, 0.5 * var), y - rate, np.asarray(-0.5 * rate)
 
     def _finite(self, what: str, values: Floats, mean: Floats, var: Floats) -> Floats:
         lost = ~np.isfinite(values)
@@ -169,6 +168,26 @@ class Poisson(Likelihood):
 def _rate(f: Floats) -> Floats:
     with np.errstate(over="ignore"):
         return np.asarray(np.exp(f))
+
+
+def _log_density(y: Floats, f: Floats, more: Floats | float = 0.0) -> Floats:
+    """Return y f - exp(f + more) - log y!.
+
+    Of many events these are large numbers with a small sum: they are taken from where f = log y.
+    """
+    some = np.maximum(y, 1.0)
+    from_peak = f - np.log(some)
+    with np.errstate(over="ignore", invalid="ignore"):
+        many = _peak(some) + some * (from_peak - np.expm1(from_peak + more))
+        return np.where(y > 0, many, -_rate(np.asarray(f + more)))
+
+
+def _peak(y: Floats) -> Floats:
+    """Return the largest log density of y > 0, y log y - y - log y!, by Stirling's series."""
+    series = (1.0 / 12.0 - (1.0 / 360.0 - 1.0 / (1260.0 * y**2)) / y**2) / y
+    return np.where(
+        y < 100.0, y * np.log(y) - y - gammaln(y + 1.0), -0.5 * np.log(2.0 * np.pi * y) - series
+    )
 
 
 def _counts(y: ArrayLike) -> Floats:

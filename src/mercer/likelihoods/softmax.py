@@ -22,10 +22,9 @@ class Softmax(Parametrised):
     """Classes c = 1..C with P(c | f) = exp(f_c) / sum_j exp(f_j), each with a latent function.
 
     The latent values of a row are coupled, so that this is no scalar `Likelihood`: latent values
-    and targets are arrays of shape (n, C), and curvatures (n, C, C). Targets are one-hot rows, or
-    soft ones: probabilities of the classes, read as the cross-entropy sum_c y_c log P(c | f). That
-    is what repeated labels amount to: a row (0.7, 0.3) counts as 7 of one label and 3 of the
-    other, each with weight 1/10.
+    and targets are arrays of shape (n, C). Targets are one-hot rows, or soft ones: probabilities
+    of the classes, read as the cross-entropy sum_c y_c log P(c | f). That is what repeated labels
+    amount to: a row (0.7, 0.3) counts as 7 of one label and 3 of the other, each with weight 1/10.
 
     Adding a number to all f of a row changes nothing. With two classes and kernel k it is
     `Logistic` with kernel 2 k.
@@ -43,8 +42,8 @@ class Softmax(Parametrised):
     >>> F = np.log([[1.0, 2.0, 5.0]])
     >>> likelihood.probabilities(F)
     array([[0.125, 0.25 , 0.625]])
-    >>> likelihood.gradient(likelihood.one_hot([2]), F)
-    array([[-0.125, -0.25 ,  0.375]])
+    >>> likelihood.log_density(likelihood.one_hot([2]), F)
+    array([-0.47000363])
     """
 
     is_log_concave = True
@@ -110,27 +109,13 @@ class Softmax(Parametrised):
         P = np.exp(F - F.max(axis=1, keepdims=True))
         return np.asarray(P / P.sum(axis=1, keepdims=True))
 
-    def gradient(self, Y: ArrayLike, F: ArrayLike) -> Floats:
-        """Return d log p/dF = Y - P, shape (n, C)."""
-        Y, F = self._pair(Y, F)
-        return Y - self.probabilities(F)
-
-    def curvature(self, F: ArrayLike) -> Floats:
-        """Return minus the Hessian a row, W = diag(P) - P P', shape (n, C, C).
-
-        It is the Fisher information too, and positive semi-definite: its null vector is the ones.
-        """
-        P = self.probabilities(F)
-        W = -P[:, :, None] * P[:, None, :]
-        c = np.arange(self.n_classes)
-        # P_c (1 - P_c), without loss where P_c is near 1
-        W[:, c, c] = 0.0
-        W[:, c, c] = -W.sum(axis=2)
-        return W
-
     @staticmethod
     def curvature_times(P: Floats, V: Floats) -> Floats:
-        """Return W V for V of shape (n, C) or (n, C, k), from the probabilities P (n, C)."""
+        """Return W V for V of shape (n, C) or (n, C, k), from the probabilities P (n, C).
+
+        W = diag(P) - P P' is minus the Hessian of a row, and the Fisher information too; its null
+        vector is the ones. The gradient is Y - P.
+        """
         Q = P.reshape(*P.shape, *[1] * (V.ndim - 2))
         return np.asarray(Q * (V - np.sum(Q * V, axis=1, keepdims=True)))
 

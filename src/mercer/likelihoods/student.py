@@ -55,6 +55,7 @@ class StudentT(ScaledNoise):
     """
 
     is_symmetric = True
+    _variance_advice = "fix df above 2: StudentT(df=Parameter(4.0, fixed=True))"
 
     def __init__(self, df: float | Parameter = 4.0, scale: float | Parameter | None = None) -> None:
         self._set(

@@ -230,6 +230,9 @@ class HalfNormal(Hyperprior):
         return np.abs(rng.standard_normal(size)) * self.scale
 
 
+_UNIT = HalfNormal()  # what scale/x is in the next
+
+
 @storable
 class InverseHalfNormal(Hyperprior):
     """1/x is the positive half of N(0, 1/scale^2), and the density is that of 1/x.
@@ -252,14 +255,13 @@ class InverseHalfNormal(Hyperprior):
 
     def log_density(self, x: Floats) -> Floats:
         """Return log(sqrt(2/pi) scale) - scale^2/(2 x^2)."""
-        return np.asarray(
-            0.5 * np.log(2 / np.pi) + np.log(self.scale) - 0.5 * (self.scale / x) ** 2
-        )
+        return np.asarray(_UNIT.log_density(self.scale / x) + np.log(self.scale))
 
     def derivative(self, x: Floats) -> Floats:
         """Return scale^2/x^3."""
-        return np.asarray((self.scale / x) ** 2 / x)
+        z = self.scale / x
+        return np.asarray(-_UNIT.derivative(z) * z / x)
 
     def sample(self, rng: np.random.Generator, size: int) -> Floats:
         """Return draws."""
-        return self.scale / np.abs(rng.standard_normal(size))
+        return self.scale / _UNIT.sample(rng, size)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mercer.evidence.shares import relevances_by_share, terms_of
+from mercer.evidence.shares import relevance_in_words, relevances_by_share, terms_of
 from mercer.kernels import Linear
 from mercer.plotting.models import (
     column_names,
@@ -73,14 +73,14 @@ def plot_relevance(
     if rows.shape[1] != d:
         raise ValueError(f"X has {rows.shape[1]} columns, the model was fitted to {d}")
     names = column_names(model, d, X)
-    parts, unit = [], "standard deviation of the column / length scale"
+    parts, what = [], ""
     if kernel is not None:
         kernel = kernel.with_columns(names)
         kernel.inputs(rows)  # one that was given may be for other columns
         weights = getattr(model, "sample_weight_", None) if X is None else None
         parts = relevances_by_share([kernel], rows, weights)
-        if len(terms_of(kernel)) > 1 or any(isinstance(part.kernel, Linear) for part in parts):
-            unit = "relevance, by each part's share of the standard deviation"
+        linear = any(isinstance(part.kernel, Linear) for part in parts)
+        what = relevance_in_words(len(terms_of(kernel)) > 1, linear)
     if not parts:
         raise ValueError(
             f"the kernel {kernel!r} has no length scales in the units of the columns; RBF, Matern, "
@@ -106,7 +106,7 @@ def plot_relevance(
         )
     ax.set_yticks(np.arange(len(order)), [names[c] for c in order])
     ax.set_ylim(len(order) - 0.5, -0.5)  # the most relevant on top
-    ax.set(xlabel=unit)
+    ax.set(xlabel=what)
     ax.set_xlim(left=0.0)
     if len(parts) > 1:
         ax.legend(frameon=False, fontsize="small")

@@ -7,13 +7,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.compute import blas_for
+from mercer.compute import blas_for, map_tiles, row_blocks
 from mercer.kernels import Kernel
 from mercer.linalg import cholesky, solve_lower
 
 __all__ = ["Nystrom", "nystrom"]
 
 Floats = NDArray[np.float64]
+
+_ROWS = 512  # that a thread takes at a time
 
 
 class Nystrom(NamedTuple):
@@ -67,10 +69,11 @@ def nystrom(kernel: Kernel, X: Any, points: Any, jitter: float | None = None) ->
     n, m = len(X), len(points)
     if m == 0:
         raise ValueError("at least one basis point is wanted, got none")
-    K = kernel(X, points)
-    with blas_for(int(np.cbrt(float(n) * m * m))):
+    with blas_for(m):
         factor = cholesky(np.asfortranarray(kernel(points)), jitter)
-        # K' is (m, n) in Fortran order, and L^-1 K' takes its memory
-        V = solve_lower(factor.L, K.T, overwrite=True).T
+    V = kernel(X, points)
+    with blas_for(int(np.cbrt(float(n) * m * m))):
+        # V' is (m, n) in Fortran order, and L^-1 K' takes its memory
+        map_tiles(lambda r: solve_lower(factor.L, V[r].T, overwrite=True), row_blocks(n, _ROWS))
     residual = kernel.diag(X) - np.einsum("ij,ij->i", V, V)
     return Nystrom(V, factor.L, factor.jitter, np.maximum(residual, 0.0))

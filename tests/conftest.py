@@ -1,0 +1,23 @@
+"""What tests of any package may ask for."""
+
+from __future__ import annotations
+
+import pytest
+from threadpoolctl import threadpool_limits
+
+from mercer.compute import thread_count, threads
+
+
+@pytest.fixture
+def two_threads(monkeypatch):
+    """Two threads of Mercer's, here and in processes begun here, whatever the machine and `make`.
+
+    `make test` gives the BLAS one, and then Mercer has no pool.
+    """
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        monkeypatch.delenv(name, raising=False)
+    cores = threads._cores()
+    monkeypatch.setattr(threads, "_cores", lambda: max(2, cores))
+    with threadpool_limits(2, user_api="blas"):
+        assert thread_count() == 2
+        yield
