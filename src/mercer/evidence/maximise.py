@@ -81,7 +81,10 @@ def lbfgs(function: Recorder, start: Floats, bounds: Floats, max_iter: int) -> O
     if result.success or (result.status == 2 and optimum.is_flat):
         optimum.status = "converged"
     elif result.status == 2:
-        optimum.message = "the line search found nothing better, as rounding limits this fit"
+        optimum.message = (
+            "the line search found nothing better: rounding limits this fit, or the gradient of a "
+            "kernel of your own is wrong"
+        )
         optimum.remedy = _MORE_NOISE
     return optimum
 
