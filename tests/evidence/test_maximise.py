@@ -239,9 +239,12 @@ def test_a_search_that_no_jitter_helps_asks_for_noise():
         def take_jitter(self):
             return False
 
+    def one_point(function, start, bounds):
+        return start, function(start)[0]
+
     objective = Singular([8.0], np.eye(1))
     objective.failed = True
-    optimum = maximise(objective, optimizer=lambda function, start, _: (start, function(start)[0]))
+    optimum = maximise(objective, optimizer=one_point)
     assert optimum.status == "stopped" and "cannot be factorised" in optimum.message
     assert "noise" in optimum.remedy and "max_iter" not in optimum.remedy
 
