@@ -26,7 +26,8 @@ demo: $(INSTALLED) ## compare Mercer with two peers on a small data set, and dra
 
 # A process a core, each with one thread of BLAS; ARGS="-n 0" is one process, for a debugger.
 test: $(INSTALLED) ## run the tests, but for those marked slow or paper
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto -m "not slow and not paper" $(ARGS)
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 \
+	    $(BIN)/python -m pytest -n auto -m "not slow and not paper" $(ARGS)
 
 slow: $(INSTALLED_DOCS) ## run the tests marked slow
 	$(BIN)/python -m pytest -m slow $(ARGS)

@@ -135,8 +135,8 @@ def run(options: Options) -> Result:
     notes = []
     try:
         sets["kin8nm"] = kin8nm(n)
-    except FileNotFoundError as error:
-        notes.append(f"kin8nm was left out: {error}")
+    except FileNotFoundError:
+        notes.append("kin8nm was left out: its table is not at hand (see MERCER_DATA).")
     found = {name: fits(X, y, rounds) for name, (X, y) in sets.items()}
     notes += [
         f"Log evidence reached on {name}: {fit.evidence[MERCER]:.3f} by the defaults, "

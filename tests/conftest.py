@@ -19,5 +19,6 @@ def two_threads(monkeypatch):
     cores = threads._cores()
     monkeypatch.setattr(threads, "_cores", lambda: max(2, cores))
     with threadpool_limits(2, user_api="blas"):
-        assert thread_count() == 2
+        if thread_count() != 2:
+            pytest.skip("the threads of this BLAS cannot be set")
         yield

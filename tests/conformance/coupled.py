@@ -46,6 +46,7 @@ def rule_probabilities(case: CoupledCase) -> None:
     """Probabilities are positive, sum to one, and are the densities of one-hot targets."""
     it, F = case.subject, case.F
     P = it.probabilities(F)
+    assert np.all(P > 0), f"probabilities must be positive, the least is {np.min(P)}"
     close("sums of probabilities", P.sum(axis=1), np.ones(len(F)), 1e-12)
     for c in range(it.n_classes):
         Y = it.one_hot(np.full(len(F), c))
@@ -83,7 +84,7 @@ def rule_bad_input(case: CoupledCase) -> None:
     it, F, Y = case.subject, case.F, case.Y
     for what, bad in {
         "targets that sum to 2": (2.0 * Y, F),
-        "negative targets": (Y - 1.0, F),
+        "negative targets": (1.5 * Y - 0.5 / it.n_classes, F),
         "a class too few": (Y[:, 1:], F),
         "rows too few": (Y[1:], F),
         "a vector": (Y, F[:, 0]),

@@ -81,21 +81,20 @@ class OnGaussianNoise:
         self.engine = engine
 
     def solve(self, problems):
-        return SimpleNamespace(log_evidence=sum(map(self.value, problems)))
+        return self.total(problems, map(self.engine.solve, problems))
 
-    def value(self, problem):
-        return self.engine.solve(problem).log_evidence
+    def total(self, problems, solutions):
+        return SimpleNamespace(log_evidence=sum(map(self.value_of, problems, solutions)))
 
     def evidence(self, problems):
         found = [self.engine.evidence(p) for p in problems]
         # theta is the logarithm of the noise
         noise = sum(a.likelihood for _, a in found) / problems[0].likelihood.noise
         mean = np.stack([a.mean for _, a in found], axis=1)
-        value = sum(self.value_of(s) for s, _ in found)
         G = sum(self.gram_adjoint(a) for _, a in found)
-        return SimpleNamespace(log_evidence=value), Adjoints(G, 1.0, noise, mean)
+        return self.total(problems, (s for s, _ in found)), Adjoints(G, 1.0, noise, mean)
 
-    def value_of(self, solution):
+    def value_of(self, problem, solution):
         return solution.log_evidence
 
     def gram_adjoint(self, adjoints):
@@ -103,23 +102,23 @@ class OnGaussianNoise:
 
     def posterior(self, problems, mean, scale):
         found = [self.process(p, mean) for p in problems]
-        alpha = np.hstack([q.alpha for q in found])
-        first = found[0]  # Gaussian noise leaves all outputs the same covariance
+        alpha = np.hstack([q.alpha for q, _ in found])
+        first = found[0][0]  # Gaussian noise leaves all outputs the same covariance
         process = Posterior(first.basis, alpha, first.A, first.B, first.weight, mean, scale)
-        return process, self.solve(problems)
+        return process, self.total(problems, (s for _, s in found))
 
     def process(self, problem, mean):
-        return self.engine.posterior(problem, mean)[0]
+        return self.engine.posterior(problem, mean)
 
 
 class Mode(OnGaussianNoise):
     """The mode: what has adjoints is its joint density with the observations."""
 
-    def value(self, problem):
-        return self.engine.evidence(problem)[0].log_joint
-
-    def value_of(self, solution):
-        return solution.log_joint
+    def value_of(self, problem, solution):
+        if solution.log_joint is not None:
+            return solution.log_joint
+        K = problem.kernel(problem.X)
+        return solution.log_posterior - 0.5 * np.linalg.slogdet(2 * np.pi * K)[1]
 
 
 class OnAllRows(OnGaussianNoise):
@@ -129,7 +128,7 @@ class OnAllRows(OnGaussianNoise):
         return adjoints.basis + 0.5 * (adjoints.cross + adjoints.cross.T)
 
     def process(self, problem, mean):
-        return self.engine.posterior(problem, mean, lift=True)[0]
+        return self.engine.posterior(problem, mean, lift=True)
 
 
 class OfParameters(OnGaussianNoise):

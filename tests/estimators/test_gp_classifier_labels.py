@@ -116,6 +116,21 @@ def test_columns_of_a_frame_are_matched_to_the_classes_by_name(frame):
 
 
 @pytest.mark.parametrize(
+    "names",
+    [
+        ["column_0", "column_1"],
+        [True, False],
+        [2.0, 5.0],
+        pd.to_datetime(["2020-01-01", "2021-01-01"]),
+    ],
+)
+def test_columns_of_any_name_are_matched(names):
+    Y = pd.DataFrame([[0.9, 0.1], [0.2, 0.8]], columns=names)
+    backwards = np.array(list(names)[::-1], dtype=object)
+    np.testing.assert_allclose(soft_targets(Y, backwards).Y, Y.to_numpy()[:, ::-1])
+
+
+@pytest.mark.parametrize(
     ("Y", "classes", "text"),
     [
         (np.ones(4), None, r"shape \(4,\).*np.column_stack\(\[1 - p, p\]\)"),
@@ -127,6 +142,7 @@ def test_columns_of_a_frame_are_matched_to_the_classes_by_name(frame):
         ([[0.5, 0.5]], ["a"], "classes must name the 2 columns"),
         ([[0.5, 0.5]], ["a", "a"], "each by a name of its own"),
         (pd.DataFrame([[0.5, 0.5]]), [1, 0], "the same numbers in another order"),
+        (pd.DataFrame([[0.5, 0.5]]), [1.0, 0.0], "the same numbers in another order"),
         (pd.DataFrame([[0.5, 0.5]], columns=["a", "a"]), None, "each by a name of its own"),
     ],
 )

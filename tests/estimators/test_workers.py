@@ -58,6 +58,8 @@ def _fit_and_predict(seed):
     return model.predict(X[:5]), max(blas)
 
 
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="no fork here")
 def test_forked_workers(monkeypatch):
     monkeypatch.setattr("mercer.kernels.assembly.TILE", 64)  # enough tiles for a helper
     monkeypatch.setattr(threads, "_pool", None)

@@ -246,6 +246,21 @@ def test_a_start_that_goes_on_with_more_jitter_is_reported_as_one():
     assert objective.jitter == 0.0  # as it was, for the next start
 
 
+def test_a_search_that_no_jitter_helps_asks_for_noise():
+    class Singular(Quadratic):
+        def take_jitter(self):
+            return False
+
+    def one_point(function, start, bounds):
+        return start, function(start)[0]
+
+    objective = Singular([8.0], np.eye(1))
+    objective.failed = True
+    optimum = maximise(objective, optimizer=one_point)
+    assert optimum.status == "stopped" and "cannot be factorised" in optimum.message
+    assert "noise" in optimum.remedy and "max_iter" not in optimum.remedy
+
+
 def test_a_report_can_end_the_search():
     def report(start, count, value, best):
         if count == 2:

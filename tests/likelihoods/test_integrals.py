@@ -360,6 +360,23 @@ def test_many_events_lose_no_digits(y, mean, var, want):
     """y mean, exp(mean) and log y! are large numbers with a small sum."""
     found = Poisson().smoothed(y, mean, var)
     np.testing.assert_allclose(found, want, rtol=1e-10)
-    # at a point, and on average: exp(f + var/2) is y there, so that f - log y = -var/2
-    peak = Poisson().expected(y, np.log(y) - 0.5 * var, var)[0]
-    np.testing.assert_allclose(peak, -0.5 * np.log(2 * np.pi * y) - 0.5 * y * var, rtol=1e-8)
+    peak = -0.5 * np.log(2 * np.pi * y)
+    np.testing.assert_allclose(Poisson().log_density(y, np.log(y)), peak, rtol=1e-10)
+    np.testing.assert_allclose(Poisson().expected(y, np.log(y), 0.0)[0], peak, rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("y", "mean", "var", "want"),  # by quadrature of 50 digits
+    [
+        (1e4, -5.0, 2.4e-7, -0.006754138281303899),
+        (1e4, 0.0, 1e-8, -1.0000999899966665),
+        (1e5, 0.0, 1e-11, -1.0000009999855),
+        (1e4, 9.25, 1e-8, -10403.441251217062),
+    ],
+)
+def test_many_events_of_a_latent_value_that_is_known_well(y, mean, var, want):
+    """Far from the peak and at it rounding comes from different terms."""
+    found = Poisson().smoothed(y, mean, var)[2]
+    assert found == pytest.approx(want, rel=1e-7)
+    at_peak = Poisson().smoothed(1e9, np.log(1e9), 1e-17)[0]
+    assert at_peak == pytest.approx(-0.5 * np.log(2e9 * np.pi), rel=1e-9)

@@ -147,7 +147,7 @@ def soft_targets(y: ArrayLike, classes: Any = None) -> Targets:
         )
     found = named_classes(classes, Y.shape[1], names)
     if classes is not None:
-        Y = Y[:, _columns(y, names, found)]
+        Y = Y[:, _columns(y, found)]
     return Targets(found, Y / total[:, None])
 
 
@@ -168,29 +168,37 @@ def _is_range(names: list[Any]) -> bool:
     return names in (list(range(len(names))), [f"column_{i}" for i in range(len(names))])
 
 
-def _columns(y: Any, names: list[Any] | None, classes: NDArray[Any]) -> list[int]:
+def _columns(y: Any, classes: NDArray[Any]) -> list[int]:
     """Return which column of y is that of each class: by name, or by place if they have none.
 
     Names are compared as text, since the columns of a polars frame have no others.
     """
-    wanted = [str(name) for name in classes.tolist()]
-    if names is None:
-        numbers = [str(number) for number in range(len(wanted))]
+    by_place = list(range(len(classes)))
+    if not (hasattr(y, "shape") and hasattr(y, "columns")):
+        return by_place
+    given, wanted = _texts(y.columns), _texts(classes.tolist())
+    if given == wanted:
+        return by_place
+    if set(given) == set(wanted) and len(set(given)) == len(given):
         # the numbers of a frame's columns may be names of classes, or no names at all
-        if hasattr(y, "columns") and wanted != numbers and set(wanted) == set(numbers):
+        if given == _texts(by_place):
             raise ValueError(
-                f"the columns of y are numbered {', '.join(numbers)}, and classes has the same "
+                f"the columns of y are numbered {', '.join(given)}, and classes has the same "
                 f"numbers in another order, {classes.tolist()}: give y with columns in the order "
                 "of the classes, as an array (to_numpy())"
             )
-        return list(range(len(wanted)))
-    given = [str(name) for name in names]
-    if sorted(given) != sorted(wanted):
-        raise ValueError(
-            f"the columns of y are called {names} and classes are {classes.tolist()}: call them "
-            "alike, or give y as an array (to_numpy()), whose columns go by their order"
-        )
-    return [given.index(name) for name in wanted]
+        return [given.index(name) for name in wanted]
+    if _is_range(list(y.columns)):
+        return by_place
+    raise ValueError(
+        f"the columns of y are called {list(y.columns)} and classes are {classes.tolist()}: call "
+        "them alike, or give y as an array (to_numpy()), whose columns go by their order"
+    )
+
+
+def _texts(names: Any) -> list[str]:
+    """Return names as text, whole numbers alike whether they are floats or not."""
+    return [f"{name:.17g}" if isinstance(name, float) else str(name) for name in names]
 
 
 def named_classes(classes: Any, count: int, names: list[Any] | None = None) -> NDArray[Any]:

@@ -100,7 +100,10 @@ def lbfgs(function: Recorder, start: Floats, bounds: Floats, max_iter: int) -> O
         optimum.status = "converged"
         optimum.message = f"{_ITERATIONS} iterations gained less than {function.least_gain:g}"
     elif result.status == 2:
-        optimum.message = "the line search found nothing better, as rounding limits this fit"
+        optimum.message = (
+            "the line search found nothing better: rounding limits this fit, or the gradient of a "
+            "kernel of your own is wrong"
+        )
         optimum.remedy = _MORE_NOISE
     return optimum
 

@@ -106,7 +106,7 @@ def solve(problem: LowRankProblem, start: Floats | None = None) -> Solution:
     """Find the mode and the log evidence.
 
     log p(y | f) - a'a/2 - ln det(1 + V'W V)/2, a few factorisations of O(n m^2) after one to make
-    V. Beside V about half its memory at most, and far less where n is many times m.
+    V. Beside V about half its memory at most, and some MiB a thread.
 
     Parameters
     ----------
