@@ -143,7 +143,7 @@ def _labelled(
 def _warn_of_lost_classes(rows: PartRows, labels: Codes) -> None:
     """Warn of classes that no row was given though several were to be expected."""
     known = rows.codes >= 0
-    shares = np.bincount(rows.codes[known], minlength=len(rows.classes)) / max(1, np.sum(known))
+    shares = np.bincount(rows.codes[known], minlength=len(rows.classes)) / np.sum(known)
     given = np.bincount(labels[~known], minlength=len(rows.classes))
     lost = (given == 0) & (shares * np.sum(~known) >= _EXPECTED)
     if np.any(lost):
