@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from mercer import means
-from mercer.errors import ConvergenceWarning, warn
+from mercer.errors import ConvergenceWarning, UndeterminedWarning, warn
 from mercer.estimators.class_search import search_classes
 from mercer.estimators.preparation import naming_the_model
 from mercer.estimators.search import warn_of_jitter
@@ -26,6 +26,9 @@ from mercer.posterior import Posterior
 __all__ = ["Transduction", "transduce"]
 
 Codes = NDArray[np.intp]
+
+# So many rows of a class are to be missed, of those that had no label.
+_EXPECTED = 5
 
 
 class Transduction(NamedTuple):
@@ -74,6 +77,7 @@ def transduce(
         if optimum.status != "fixed":
             warn_of_search(objective, optimum, columns)
     _warn(found.solution)
+    _warn_of_lost_classes(rows, found.solution.labels)
     return found
 
 
@@ -134,6 +138,23 @@ def _labelled(
     return Transduction(
         model, posterior, solution, optimum, 0 if last is None else last.n_sweeps + 1
     )
+
+
+def _warn_of_lost_classes(rows: PartRows, labels: Codes) -> None:
+    """Warn of classes that no row was given though several were to be expected."""
+    known = rows.codes >= 0
+    shares = np.bincount(rows.codes[known], minlength=len(rows.classes)) / np.sum(known)
+    given = np.bincount(labels[~known], minlength=len(rows.classes))
+    lost = (given == 0) & (shares * np.sum(~known) >= _EXPECTED)
+    if np.any(lost):
+        names = " or ".join(map(str, rows.classes[lost]))
+        warn(
+            f"no row without a label was given the class {names}: the labels that were found have "
+            "spread too far, and they and their probabilities are not to be relied on. Give more "
+            "labels, or what you know as a kernel with optimizer=None, or fit GPClassifier to the "
+            "rows that have labels",
+            UndeterminedWarning,
+        )
 
 
 def _warn(solution: Solution) -> None:

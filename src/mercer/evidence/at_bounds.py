@@ -32,7 +32,7 @@ _SEPARATED = (
 _COUNTED = (
     "the targets look free of noise, as rows that are repeated do: weights count rows, and there "
     "are weights above 1. Weights that mean precision should average 1, or be given as the noise "
-    "of each row, Gaussian(noise=array)"
+    "variance of each row, Gaussian(noise=array)"
 )
 _OF_COLUMN = "the length scale of "
 # What to do about a parameter of this name at this bound.
@@ -138,7 +138,7 @@ def advice_on_terms(objective: Guarded, kernel: Kernel) -> dict[tuple[str, str],
         advice = {(name, "upper"): _SEPARATED for name in variances}
     weights = objective.data.weights
     if weights is not None and np.mean(weights) > 1.0 + 1e-6:
-        advice["likelihood.noise", "lower"] = _COUNTED
+        advice |= {(f"likelihood.{name}", "lower"): _COUNTED for name in ("noise", "scale")}
     for part in every:
         name = f"kernel.{part.path}variance"
         if name in shares:

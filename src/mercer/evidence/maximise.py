@@ -30,7 +30,9 @@ GRADIENT_TOLERANCE = 1e-3
 # The least relative gain of a step, in the same units divided by the first gradient's length.
 GAIN_TOLERANCE = 1e-8
 # What to do where the covariance is too near to singular for the search to go on.
-_MORE_NOISE = "the best point is kept; give the noise a higher lower bound, or fix a parameter"
+_MORE_NOISE = (
+    "the best point is kept; fix a parameter, or give narrower bounds, noise a higher lower one"
+)
 
 # Over so many iterations the least gain is taken that an objective wants.
 _ITERATIONS = 10
