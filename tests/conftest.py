@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from mercer.compute import thread_count, threads
 
@@ -19,6 +19,7 @@ def two_threads(monkeypatch):
     cores = threads._cores()
     monkeypatch.setattr(threads, "_cores", lambda: max(2, cores))
     with threadpool_limits(2, user_api="blas"):
-        if thread_count() != 2:
+        if not any(library["num_threads"] == 2 for library in threadpool_info()):
             pytest.skip("the threads of this BLAS cannot be set")
+        assert thread_count() == 2
         yield

@@ -121,6 +121,8 @@ def test_columns_of_a_frame_are_matched_to_the_classes_by_name(frame):
         ["column_0", "column_1"],
         [True, False],
         [2.0, 5.0],
+        ["0.1", "0.2"],
+        ["1.0", "2.0"],
         pd.to_datetime(["2020-01-01", "2021-01-01"]),
     ],
 )
@@ -128,6 +130,9 @@ def test_columns_of_any_name_are_matched(names):
     Y = pd.DataFrame([[0.9, 0.1], [0.2, 0.8]], columns=names)
     backwards = np.array(list(names)[::-1], dtype=object)
     np.testing.assert_allclose(soft_targets(Y, backwards).Y, Y.to_numpy()[:, ::-1])
+    if names[0] in ("0.1", "1.0"):  # classes that are numbers, columns that are their text
+        numbers = [float(name) for name in backwards]
+        np.testing.assert_allclose(soft_targets(Y, numbers).Y, Y.to_numpy()[:, ::-1])
 
 
 @pytest.mark.parametrize(

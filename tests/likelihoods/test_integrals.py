@@ -371,6 +371,8 @@ def test_many_events_lose_no_digits(y, mean, var, want):
         (1e4, -5.0, 2.4e-7, -0.006754138281303899),
         (1e4, 0.0, 1e-8, -1.0000999899966665),
         (1e5, 0.0, 1e-11, -1.0000009999855),
+        (1e4, -5.0, 2.6e-7, -0.0067554893097769774),
+        (1e5, -5.0, 2.6e-9, -0.006739699101592983),
         (1e4, 9.25, 1e-8, -10403.441251217062),
     ],
 )
@@ -378,5 +380,8 @@ def test_many_events_of_a_latent_value_that_is_known_well(y, mean, var, want):
     """Far from the peak and at it rounding comes from different terms."""
     found = Poisson().smoothed(y, mean, var)[2]
     assert found == pytest.approx(want, rel=1e-7)
+
+
+def test_many_events_at_their_peak():
     at_peak = Poisson().smoothed(1e9, np.log(1e9), 1e-17)[0]
     assert at_peak == pytest.approx(-0.5 * np.log(2e9 * np.pi), rel=1e-9)

@@ -127,6 +127,7 @@ _INSTEAD = [
     (r"n_restarts=(\d+), begin in .* take another kernel", r"--restarts \1, or another --kernel"),
     (r"n_restarts=(\d+)", r"--restarts \1"),
     (r"raise max_iter, or give starts and bounds that suit the data", "try --restarts 5"),
+    (r", or the gradient of a kernel of your own is wrong", ""),
     (r"; fix a parameter, or give narrower bounds, noise a higher lower one", ""),
     (r", or be given as the noise variance of each row, Gaussian\(noise=array\)", ""),
     (r"; fix the noise if they are, or widen its bounds", ""),

@@ -197,8 +197,8 @@ def _columns(y: Any, classes: NDArray[Any]) -> list[int]:
 
 
 def _texts(names: Any) -> list[str]:
-    """Return names as text, whole numbers alike whether they are floats or not."""
-    return [f"{name:.17g}" if isinstance(name, float) else str(name) for name in names]
+    """Return names as text, whole numbers alike whether they are floats, text or neither."""
+    return [text[:-2] if (text := str(name)).endswith(".0") else text for name in names]
 
 
 def named_classes(classes: Any, count: int, names: list[Any] | None = None) -> NDArray[Any]:

@@ -130,10 +130,11 @@ def warn_of_fit(objective: Guarded, fit: Fitted, searched: bool) -> None:
         warn_of_jitter(fit.jitter)
     if getattr(fit.solution, "status", "converged") == "stopped":
         others = [e for e in engines_that_take(fit.likelihood) if e != objective.inference]
+        instead = f"engine of {', '.join(map(repr, others))}" if others else "kernel"
         warn(
             f"inference={objective.inference!r} stopped before it had settled on the latent "
-            f"function of {fit.likelihood!r}; take predictions with care, and try another engine "
-            f"of {', '.join(map(repr, others))}",
+            f"function of {fit.likelihood!r}; take predictions with care, and try another "
+            f"{instead}",
             ConvergenceWarning,
         )
     if searched:

@@ -27,8 +27,9 @@ __all__ = ["Transduction", "transduce"]
 
 Codes = NDArray[np.intp]
 
-# So many rows of a class are to be missed, of those that had no label.
-_EXPECTED = 5
+# A class is lost if the rows without a label have so small a part of those that are expected by the
+# shares of the labels, if these are so many.
+_EXPECTED, _FEW = 5, 0.05
 
 
 class Transduction(NamedTuple):
@@ -141,18 +142,21 @@ def _labelled(
 
 
 def _warn_of_lost_classes(rows: PartRows, labels: Codes) -> None:
-    """Warn of classes that no row was given though several were to be expected."""
+    """Warn of classes that next to no row was given though several were to be expected."""
     known = rows.codes >= 0
+    if 2 * np.sum(known) > len(known):  # new rows beside old ones may well be of one class
+        return
     shares = np.bincount(rows.codes[known], minlength=len(rows.classes)) / np.sum(known)
     given = np.bincount(labels[~known], minlength=len(rows.classes))
-    lost = (given == 0) & (shares * np.sum(~known) >= _EXPECTED)
+    expected = shares * np.sum(~known)
+    lost = (expected >= _EXPECTED) & (given < _FEW * expected)
     if np.any(lost):
         names = " or ".join(map(str, rows.classes[lost]))
         warn(
-            f"no row without a label was given the class {names}: the labels that were found have "
-            "spread too far, and they and their probabilities are not to be relied on. Give more "
-            "labels, or what you know as a kernel with optimizer=None, or fit GPClassifier to the "
-            "rows that have labels",
+            f"hardly any row without a label was given the class {names}: if there should be some, "
+            "the labels that were found have spread too far, and neither they nor their "
+            "probabilities are to be relied on. Give more labels, or what you know as a kernel of "
+            "short length scale with optimizer=None, or fit GPClassifier to the rows with labels",
             UndeterminedWarning,
         )
 

@@ -94,8 +94,8 @@ class Poisson(Likelihood):
         # exp(y f) N(f; mean, var) is a Gaussian again, y var further on. Taken out of the
         # integral where that is not far, it brings no rounding of its large exponents in; but of
         # many events exp(f) is as large near the peak.
-        off_peak = (y < 1e4) | (mean < np.log(np.maximum(y, 1.0)) - 1.0)
-        moved = (y > 0) & (y**2 * var < 25.0) & (var > 0) & off_peak
+        off_peak = mean + y * var < np.log(np.maximum(y, 1.0)) - 1.0
+        moved = (y > 0) & (var > 0) & np.where(y < 1e4, y**2 * var < 25.0, off_peak)
         base = super().smoothed(np.where(moved, 0.0, y), mean + np.where(moved, y * var, 0.0), var)
         line = y * (mean + 0.5 * y * var) - gammaln(y + 1.0)
         log_z = np.where(moved, line + base[0], base[0])
