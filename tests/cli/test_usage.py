@@ -279,6 +279,8 @@ def on_a_terminal(arguments, interrupt_at=None):
         stdout=subprocess.PIPE,
         stderr=other,
         env={**ENVIRONMENT, "TERM": "xterm", "COLUMNS": "80"},
+        # a shell's background job, as tests may be, ignores Ctrl-C, and its children with it
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     os.close(other)
     shown, deadline = b"", time.monotonic() + 120
