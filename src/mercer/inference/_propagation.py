@@ -247,10 +247,6 @@ class Propagation(ABC):
     def _factorise(self) -> bool:
         """Make the Gaussian; False if there is none, or a row has no cavity in it."""
 
-    @abstractmethod
-    def sweep(self, step: float) -> tuple[Floats, Floats]:
-        """Return the sites after a pass over the rows, q changed after each."""
-
 
 class DensePropagation(Propagation):
     """The steps with a covariance K that is written out."""

@@ -5,6 +5,7 @@ Not an engine; `ep` has the model and the notation, and `_propagation` the steps
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from mercer.inference._propagation import Moments, Propagation
 __all__ = ["SiteState", "Solution", "check", "find_sites", "powers"]
 
 Floats = NDArray[np.float64]
+Sweep = Callable[[float], tuple[Floats, Floats]]
 
 # Steps without progress, after which smaller ones are taken, down to this part of a whole one.
 _PATIENCE = 5
@@ -65,15 +67,12 @@ class Solution(NamedTuple):
 
 def check(
     problem: LatentProblem,
-    schedule: str,
     power: float | None,
     damping: float,
     tol: float,
     max_iterations: int,
 ) -> None:
     """Raise ValueError for options that are none, or a likelihood that lacks what is needed."""
-    if schedule not in ("parallel", "sequential"):
-        raise ValueError(f'schedule must be "parallel" or "sequential", got {schedule!r}')
     for name, value in (("power", 1.0 if power is None else power), ("damping", damping)):
         if not 0 < value <= 1:
             raise ValueError(f"{name} must be above 0 and at most 1, got {value!r}")
@@ -95,17 +94,18 @@ def powers(problem: LatentProblem, power: float | None) -> Floats:
 def find_sites(
     work: Propagation,
     start: SiteState | None,
-    schedule: Literal["parallel", "sequential"],
     damping: float,
     tol: float,
     max_iterations: int,
+    sweep: Sweep | None = None,
 ) -> tuple[Solution, Moments]:
-    """Move the sites until they are right; return the solution, and the moments there."""
-    ahead = start is None and schedule == "parallel" and max_iterations > 0
+    """Move the sites until they are right; return the solution, and the moments there.
+
+    All of them at once, or by `sweep`: from a step to the sites after a pass over the rows.
+    """
+    ahead = start is None and sweep is None and max_iterations > 0
     _begin(work, start, damping if ahead else 0.0)
-    moments, residual, iteration = _settle(
-        work, schedule == "sequential", damping, tol, int(ahead), max_iterations
-    )
+    moments, residual, iteration = _settle(work, sweep, damping, tol, int(ahead), max_iterations)
     q, prior_mean = work.q, work.problem.mean
     right = residual <= tol and bool(np.all(work.matched(moments)[2] | ~work.some))
     solution = Solution(
@@ -144,7 +144,7 @@ def _begin(work: Propagation, start: SiteState | None, step: float) -> None:
 
 
 def _settle(
-    work: Propagation, one_by_one: bool, damping: float, tol: float, done: int, limit: int
+    work: Propagation, sweep: Sweep | None, damping: float, tol: float, done: int, limit: int
 ) -> tuple[Moments, float, int]:
     """Move the sites until they are right; return the moments there, residual and iterations.
 
@@ -175,8 +175,8 @@ def _settle(
                 parts = work.residual(m)
             least = max(parts)
         iteration += 1
-        if one_by_one:
-            moving = work.go(*work.sweep(step), 1.0)
+        if sweep is not None:
+            moving = work.go(*sweep(step), 1.0)
             continue
         if step == 1.0:
             m = work.move_means(m, parts)

@@ -158,8 +158,11 @@ def _solve(
     tol: float = 1e-6,
     max_iterations: int = 200,
 ) -> tuple[Solution, DensePropagation, Moments]:
-    check(problem, schedule, power, damping, tol, max_iterations)
+    if schedule not in ("parallel", "sequential"):
+        raise ValueError(f'schedule must be "parallel" or "sequential", got {schedule!r}')
+    check(problem, power, damping, tol, max_iterations)
     work = DensePropagation(problem, powers(problem, power))
     with blas_for(problem.n):
-        solution, moments = find_sites(work, start, schedule, damping, tol, max_iterations)
+        sweep = work.sweep if schedule == "sequential" else None
+        solution, moments = find_sites(work, start, damping, tol, max_iterations, sweep)
     return solution, work, moments

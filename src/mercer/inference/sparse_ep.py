@@ -148,10 +148,10 @@ def _solve(
     tol: float = 1e-6,
     max_iterations: int = 200,
 ) -> tuple[Solution, SparsePropagation, Moments]:
-    check(problem, "parallel", power, damping, tol, max_iterations)
+    check(problem, power, damping, tol, max_iterations)
     work = SparsePropagation(problem, powers(problem, power))
     with work.prior.blas():
-        solution, moments = find_sites(work, start, "parallel", damping, tol, max_iterations)
+        solution, moments = find_sites(work, start, damping, tol, max_iterations)
     return solution, work, moments
 
 
@@ -208,7 +208,3 @@ class SparsePropagation(Propagation):
             return False
         self.q = q
         return bool(q.is_convex or np.all(q.cavities(self.part)[2] > 0))
-
-    def sweep(self, step: float) -> tuple[Floats, Floats]:
-        """Refuse: one site at a time would cost a pass over the rows for each."""
-        raise NotImplementedError("the sites of a sparse prior move all at once")
