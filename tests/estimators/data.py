@@ -17,6 +17,17 @@ def make(n=40, d=3, seed=0, noise=0.1):
     return X, np.sin(X[:, 0]) + 0.3 * X[:, -1] + noise * rng.normal(size=n)
 
 
+def waves(n, width, seed=0):
+    """Return inputs, a sine there, noisy targets, these with a fifth grossly wrong, and counts."""
+    rng = np.random.default_rng(seed)
+    X = np.sort(rng.uniform(0.0, width, (n, 1)), axis=0)
+    F = np.sin(X[:, 0])
+    Y = F + 0.1 * rng.standard_normal(n)
+    wrong = Y + rng.choice([-1.0, 1.0], n) * rng.uniform(3, 9, n)
+    gross = np.where(np.arange(n) % 5 == 2, wrong, Y)
+    return X, F, Y, gross, rng.poisson(np.exp(1.0 + F)).astype(float)
+
+
 X, Y = make()
 X_NEW = np.random.default_rng(9).normal(size=(7, 3))
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -18,7 +16,7 @@ from mercer.likelihoods import Gaussian, StudentT
 from mercer.means import Constant
 from mercer.posterior import CommitteePredictive, Posterior
 
-from .data import X_NEW, X, Y
+from .data import X_NEW, X, Y, quiet_fit
 
 KERNEL, NOISE = 1.7 * RBF([1.0, 2.0, 0.7]), 0.2
 RULES = ["bcm", "rbcm", "gpoe"]
@@ -33,12 +31,6 @@ def held(**kwargs):
 def learned(**kwargs):
     options = {"n_members": 3, "random_state": 0, "max_iter": 30, **kwargs}
     return BayesianCommitteeRegressor(**options)
-
-
-def quiet(model, *args, **kwargs):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        return model.fit(*args, **kwargs)
 
 
 def noisy_sine(n, seed):
@@ -133,7 +125,7 @@ def test_the_joint_committee_is_pitc_at_the_query(blocks, y):
         inducing="query",
         learn_inducing=False,
     )
-    quiet(sparse, X, y, groups=model.assignment_, query=X_NEW)
+    quiet_fit(sparse, X, y, groups=model.assignment_, query=X_NEW)
     mean, cov = sparse.predict(X_NEW, return_cov=True, latent=True)
     np.testing.assert_allclose(model.query_mean_, mean, rtol=1e-7, atol=1e-9)
     np.testing.assert_allclose(model.query_cov_, cov, rtol=1e-7, atol=1e-9)
@@ -228,7 +220,7 @@ def test_outputs_are_those_of_models_of_their_own():
 
 
 def test_outputs_in_units_of_their_own():
-    model = quiet(learned(), X, TWO * [1.0, 100.0])
+    model = quiet_fit(learned(), X, TWO * [1.0, 100.0])
     mean, std = model.predict(X, return_std=True)
     assert std[:, 1].mean() > 20 * std[:, 0].mean()
     assert np.mean((mean[:, 1] / 100.0 - TWO[:, 1]) ** 2) < 0.5 * np.var(TWO[:, 1])
@@ -279,7 +271,7 @@ def test_slopes_of_predictions():
 
 @pytest.mark.parametrize("y", [Y, TWO], ids=["one", "two"])
 def test_a_saved_committee_says_the_same(tmp_path, y):
-    model = quiet(learned(combine="bcm"), X, y, query=X_NEW)
+    model = quiet_fit(learned(combine="bcm"), X, y, query=X_NEW)
     save(model, tmp_path / "model")
     back = load(tmp_path / "model")
     for got, wanted in zip(

@@ -25,15 +25,10 @@ from mercer.likelihoods import (
 )
 from mercer.params import Parameter
 
-from .data import quiet_fit
+from .data import quiet_fit, waves
 
-RNG = np.random.default_rng(0)
 N = 60
-X = np.sort(RNG.uniform(0.0, 10.0, (N, 1)), axis=0)
-F = np.sin(X[:, 0])
-Y = F + 0.1 * RNG.standard_normal(N)
-GROSS = np.where(np.arange(N) % 5 == 2, Y + RNG.choice([-1.0, 1.0], N) * RNG.uniform(3, 9, N), Y)
-COUNTS = RNG.poisson(np.exp(1.0 + F)).astype(float)
+X, F, Y, GROSS, COUNTS = waves(N, 10.0)
 NEW = np.linspace(0.5, 9.5, 13)[:, None]
 
 # Parameters that are held keep the tests quick.

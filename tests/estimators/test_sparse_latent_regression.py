@@ -24,17 +24,12 @@ from mercer.params import Parameter
 from mercer.posterior import IndependentPredictive
 from mercer.testing import check_regressor
 
-from .data import quiet_fit
+from .data import quiet_fit, waves
 
-RNG = np.random.default_rng(0)
 N = 50
-X = np.sort(RNG.uniform(0.0, 8.0, (N, 1)), axis=0)
-F = np.sin(X[:, 0])
-Y = F + 0.1 * RNG.standard_normal(N)
-GROSS = np.where(np.arange(N) % 5 == 2, Y + RNG.choice([-1.0, 1.0], N) * RNG.uniform(3, 9, N), Y)
-COUNTS = RNG.poisson(np.exp(1.0 + F)).astype(float)
+X, F, Y, GROSS, COUNTS = waves(N, 8.0)
 NEW = np.linspace(0.5, 7.5, 9)[:, None]
-WEIGHTS = RNG.uniform(0.5, 2.0, N)
+WEIGHTS = np.random.default_rng(1).uniform(0.5, 2.0, N)
 ROUGH = 0.8 * Matern(1.1, nu=1.5)
 
 

@@ -24,7 +24,7 @@ def grown(kernel, X, y, noise, rows):
     partial = PartialCholesky(kernel, X, len(rows))
     fit = Regression(y.reshape(len(X), -1), np.broadcast_to(noise, len(X)), len(rows))
     for row in rows:
-        partial.add(row, partial.columns(np.array([row]))[:, 0])
+        partial.add(row)
         fit.add(partial.V[:, -1])
     return partial, fit
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,20 +20,16 @@ from mercer.estimators.options import (
     require_flag,
 )
 from mercer.estimators.preparation import all_or_nothing, naming_the_model
-from mercer.estimators.prepare_exact import Begun, begin
+from mercer.estimators.prepare_exact import Begun, begin, begin_at_defaults
 from mercer.estimators.regressor import BayesianRegressor
 from mercer.estimators.regressor_evidence import FittedEvidence
 from mercer.estimators.resolve import as_kernel, as_likelihood
-from mercer.estimators.rows import Rows, checked_rows, is_precomputed, kept_inputs
-from mercer.estimators.search import history_of, search, warn_of_jitter
-from mercer.estimators.starting import Prepared
+from mercer.estimators.rows import checked_rows, is_precomputed, kept_inputs
+from mercer.estimators.search import search, warn_of_jitter
 from mercer.estimators.state import StorableEstimator
 from mercer.evidence import Data, Optimum
 from mercer.evidence.committee import CommitteeObjective
-from mercer.evidence.defaults import default_starts
 from mercer.evidence.optimum import Report
-from mercer.evidence.starts import noisy_start
-from mercer.kernels import Kernel
 from mercer.likelihoods import Gaussian, Likelihood
 from mercer.posterior import Basis, CommitteePredictive, Posterior, Predictive, joint_committee
 from mercer.posterior.committee import RULES
@@ -202,9 +198,11 @@ random_state, verbose
                     "GPRegressor takes other noise"
                 )
             rows = checked_rows(self, X, y, sample_weight, kernel)
-            prepared = self._prepared(kernel, likelihood, rows)
-            with naming_the_model(prepared.objective):
-                self._finish(prepared, search(self, prepared, column_names(X)))
+            begun = begin(self, kernel, likelihood, means.from_spec(self.mean), rows)
+            objective = self._objective_of(begun)
+            with naming_the_model(objective):
+                optimum = search(self, objective, begun.undetermined, column_names(X))
+                self._finish(objective, optimum, rows.multioutput)
                 self._ask(query)
         return self
 
@@ -221,43 +219,27 @@ random_state, verbose
                 "kernel='precomputed'"
             )
 
-    def _prepared(self, kernel: Kernel | None, likelihood: Gaussian | None, rows: Rows) -> Prepared:
+    def _objective_of(self, begun: Begun) -> CommitteeObjective:
         """Return the objective of a fit, at its start: that of `GPRegressor`."""
-        begun = begin(self, kernel, likelihood, means.from_spec(self.mean), rows)
-        assignment = self._assignment(begun)
+        count = None if self.n_members is None else int(self.n_members)
+        regions, rng = self.blocks == "kmeans", as_generator(self.random_state)
+        assignment = member_numbers(begun, count, _ROWS, regions, rng)
         sizes = np.bincount(assignment)
         # the factors that are kept, and what threads work on
         matrices = float(np.sum((sizes / sizes.max()) ** 2)) + min(thread_count(), len(sizes))
         require_memory(int(sizes.max()), matrices, "fitting a committee with its largest member")
         model = begun.kernel, begun.likelihood, begun.mean
-        objective = cast(Any, CommitteeObjective(*model, begun.data, assignment, begun.bounds))
-        if begun.default is not None and begun.searched and not begun.warm:
-            objective.begin_at_best(default_starts(begun.default))
-            if begun.likelihood.theta.size:
-                objective.again = noisy_start(objective, begun.default, begun.variance)
-        return Prepared(objective, begun.undetermined, rows.multioutput)
+        objective = CommitteeObjective(*model, begun.data, assignment, begun.bounds)
+        begin_at_defaults(objective, begun)
+        return objective
 
-    def _assignment(self, begun: Begun) -> NDArray[np.intp]:
-        """Return the member that each row belongs to, from 0 on, none without rows."""
-        count = None if self.n_members is None else int(self.n_members)
-        regions, rng = self.blocks == "kmeans", as_generator(self.random_state)
-        return member_numbers(begun, count, _ROWS, regions, rng)
-
-    def _finish(self, prepared: Prepared, optimum: Optimum) -> None:
-        objective = cast(CommitteeObjective, prepared.objective)
+    def _finish(self, objective: CommitteeObjective, optimum: Optimum, multioutput: bool) -> None:
         objective.hold_jitter(optimum.jitter)
         fit, data = objective.fitted(optimum.theta), objective.data
-        self.kernel_, self.likelihood_, self.mean_ = fit.kernel, fit.likelihood, fit.mean
+        self._keep(objective, fit, optimum, multioutput)
         self.members_, self.assignment_ = fit.members, objective.assignment
         self.X_train_ = kept_inputs(data.X, fit.members[0])
-        self.y_train_, self.sample_weight_ = data.Y, data.weights
-        self.inference_, self._rule, self._scale = objective.inference, self.combine, data.scale
-        self._multioutput = prepared.multioutput
-        self.jitter_ = fit.jitter
-        self.log_marginal_likelihood_value_ = fit.log_evidence
-        self.status_ = optimum.status
-        self.n_iter_ = max(1, optimum.n_iterations)
-        self.history_ = history_of(optimum)
+        self._rule, self._scale = self.combine, data.scale
         warn_of_jitter(fit.jitter)
 
     def _ask(self, query: Any) -> None:
@@ -308,7 +290,7 @@ random_state, verbose
             cov[each, each] += self.likelihood_.new_variance * self._scale**2
         return self._shaped(mean), self._shaped(cov)
 
-    def _objective(self) -> CommitteeObjective:  # type: ignore[override]
+    def _objective(self) -> CommitteeObjective:
         self._models()
         data = Data(self.X_train_, self.y_train_, self.sample_weight_, self._scale)
         model = self.kernel_, self.likelihood_, self.mean_

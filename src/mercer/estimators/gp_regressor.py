@@ -22,7 +22,7 @@ from mercer.estimators.resolve import (
     require_mercer,
 )
 from mercer.estimators.rows import is_precomputed, kept_inputs
-from mercer.estimators.search import history_of, search, warn_of_fit
+from mercer.estimators.search import search, warn_of_fit
 from mercer.estimators.starting import Prepared
 from mercer.estimators.state import StorableEstimator
 from mercer.evidence import Optimum
@@ -234,27 +234,21 @@ class GPRegressor(StorableEstimator, FittedEvidence, BayesianRegressor):
         check_options(self)
         with all_or_nothing(self):
             prepared = prepare(self, X, y, sample_weight)
-            with naming_the_model(prepared.objective):
-                self._finish(prepared, search(self, prepared, column_names(X)))
+            objective = prepared.objective
+            with naming_the_model(objective):
+                optimum = search(self, objective, prepared.undetermined, column_names(X))
+                self._finish(prepared, optimum)
         return self
 
     def _finish(self, prepared: Prepared, optimum: Optimum) -> None:
-        objective, data = prepared.objective, prepared.objective.data
+        objective = prepared.objective
         objective.hold_jitter(optimum.jitter)
         fit = objective.fitted(optimum.theta)
-        self.kernel_, self.likelihood_, self.mean_ = fit.kernel, fit.likelihood, fit.mean
-        self.posterior_, self.inference_ = fit.posterior, objective.inference
-        self.X_train_ = kept_inputs(data.X, fit.posterior)
-        self.y_train_, self.sample_weight_ = data.Y, data.weights
-        self._scale = fit.posterior.scale
-        self._multioutput = prepared.multioutput
-        self._pairwise, self._criterion = is_precomputed(self), objective.criterion
-        self._start = objective.start
-        self.jitter_ = fit.jitter
-        self.log_marginal_likelihood_value_ = fit.log_evidence
-        self.status_ = optimum.status
-        self.n_iter_ = max(1, optimum.n_iterations)
-        self.history_ = history_of(optimum)
+        self._keep(objective, fit, optimum, prepared.multioutput)
+        self.posterior_, self._scale = fit.posterior, fit.posterior.scale
+        self.X_train_ = kept_inputs(objective.data.X, fit.posterior)
+        self._pairwise = is_precomputed(self)
+        self._criterion, self._start = objective.criterion, objective.start
         warn_of_fit(objective, fit, searched=optimum.status != "fixed")
 
     # --- predicting ---------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from mercer.estimators.starting import (
 )
 from mercer.evidence import Data, Objective, undetermined
 from mercer.evidence.defaults import bounded_noise, default_noise, default_starts, output_units
+from mercer.evidence.guarded import Guarded
 from mercer.evidence.starts import noisy_start
 from mercer.kernels import Kernel, Scaled
 from mercer.likelihoods import Gaussian
@@ -26,9 +27,9 @@ from mercer.means import Mean
 __all__ = [
     "Begun",
     "begin",
+    "begin_at_defaults",
     "exact_objective",
     "prepare_exact",
-    "prepared_exact",
     "require_squares",
 ]
 
@@ -152,22 +153,25 @@ def prepare_exact(
     much noise is tried after an end at none.
     """
     begun = begin(estimator, kernel, likelihood, mean, rows)
-    return prepared_exact(begun, rows.multioutput, estimator.objective)
+    objective = exact_objective(begun, estimator.objective)
+    return Prepared(objective, begun.undetermined, rows.multioutput)
 
 
-def prepared_exact(begun: Begun, multioutput: bool, criterion: str = "evidence") -> Prepared:
-    """Return the objective of an exact fit from what was begun, see `prepare_exact`."""
-    objective = exact_objective(begun, criterion)
-    free = begun.likelihood.theta.size > 0 and not begun.warm
-    if begun.default is not None and begun.searched and free:
-        objective.again = noisy_start(objective, begun.default, begun.variance)
-    return Prepared(objective, begun.undetermined, multioutput)
+def exact_objective(begun: Begun, criterion: str = "evidence", again: bool = True) -> Objective:
+    """Return the objective of an exact fit from what was begun, see `prepare_exact`.
 
-
-def exact_objective(begun: Begun, criterion: str = "evidence") -> Objective:
-    """Return the objective of an exact search, at the best of a few starts of the default model."""
+    Without `again` there is no second search from much noise.
+    """
     model = begun.kernel, begun.likelihood, begun.mean
     objective = Objective(*model, begun.data, criterion, begun.bounds)
-    if begun.default is not None and begun.searched and not begun.warm:
-        objective.begin_at_best(default_starts(begun.default))
+    begin_at_defaults(objective, begun, again)
     return objective
+
+
+def begin_at_defaults(objective: Guarded, begun: Begun, again: bool = True) -> None:
+    """Move the start to the best of a few of the default model, if one is to be searched."""
+    if begun.default is None or not begun.searched or begun.warm:
+        return
+    objective.begin_at_best(default_starts(begun.default))
+    if again and begun.likelihood.theta.size:
+        objective.again = noisy_start(objective, begun.default, begun.variance)

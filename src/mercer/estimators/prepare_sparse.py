@@ -18,14 +18,13 @@ from mercer.estimators.inducing import (
     wanted_number,
 )
 from mercer.estimators.memory import require_memory
-from mercer.estimators.mended import mended
 from mercer.estimators.options import as_generator
-from mercer.estimators.prepare_exact import Begun, begin, exact_objective, prepared_exact
+from mercer.estimators.prepare_exact import Begun, begin, exact_objective
 from mercer.estimators.rows import Rows
-from mercer.estimators.starting import Prepared
 from mercer.evidence import Data, Objective, Optimum, maximise
-from mercer.evidence.guarded import Guarded
+from mercer.evidence.mended import mended
 from mercer.evidence.sparse import InducingInputs, SparseObjective
+from mercer.evidence.sparse_latent import SparseLatentObjective
 from mercer.inference._approximations import Approximation, approximation
 from mercer.kernels import Kernel
 from mercer.likelihoods import Gaussian
@@ -56,17 +55,12 @@ class PreparedSparse(NamedTuple):
         that a search on a sample of them has found; None where the search is on all rows
     """
 
-    objective: Guarded
+    objective: Objective | SparseObjective | SparseLatentObjective
     whole: SparseObjective | None
     undetermined: str | None
     multioutput: bool
     labels: NDArray[Any] | None
     after: Callable[[Floats], tuple[SparseObjective, NDArray[Any] | None]] | None = None
-
-    @property
-    def searched(self) -> Prepared:
-        """What a search takes of it."""
-        return Prepared(self.objective, self.undetermined, self.multioutput)
 
     def completed(self, optimum: Optimum) -> tuple[PreparedSparse, Optimum]:
         """Return the same and the end of its search, on all rows."""
@@ -173,9 +167,7 @@ def _by_sample(
     inference is at hand.
     """
     sample = _sample(begun, _SEARCHED, rng)
-    exact = prepared_exact(sample, multioutput)
-    objective = exact.objective
-    assert isinstance(objective, Objective)
+    objective = exact_objective(sample)
     few = len(different_rows(begun, targets=True).first) <= _SEARCHED
     free = estimator.n_inducing is None and isinstance(estimator.inducing, str)
     if few and free and labels is None:
@@ -186,7 +178,7 @@ def _by_sample(
     def after(theta: Floats) -> tuple[SparseObjective, NDArray[Any] | None]:
         whole, names = _of_all(estimator, _with(begun, objective, theta), kind, rng, labels)
         if begun.searched and begun.undetermined is None:
-            whole = mended(whole, begun, rng)
+            whole = mended(whole, begun.kernel, begun.variance, rng)
         return whole, names
 
     return PreparedSparse(objective, None, begun.undetermined, multioutput, labels, after)
@@ -211,14 +203,13 @@ def _subset_of_data(
     require_memory(min(wanted_number(estimator), len(begun.data.Y)))
     chosen, weights = chosen_rows(estimator, begun, rng)
     whole = _objective(begun, InducingInputs(begun.data.X[chosen]), kind)
-    exact = prepared_exact(_of_rows(begun, chosen, weights), multioutput)
-    assert isinstance(exact.objective, Objective)
-    return PreparedSparse(exact.objective, whole, begun.undetermined, multioutput, None)
+    exact = exact_objective(_of_rows(begun, chosen, weights))
+    return PreparedSparse(exact, whole, begun.undetermined, multioutput, None)
 
 
 def _from_sample(begun: Begun, rng: np.random.Generator) -> Begun:
     """Return the model with hyperparameters of an exact fit to a sample of the rows."""
-    objective = exact_objective(_sample(begun, _SAMPLE, rng))
+    objective = exact_objective(_sample(begun, _SAMPLE, rng), again=False)
     optimum = maximise(objective, max_iter=_ITERATIONS)
     if optimum.status == "interrupted":
         raise KeyboardInterrupt  # there is no model of all rows yet that could be kept

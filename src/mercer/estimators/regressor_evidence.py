@@ -10,15 +10,19 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.estimators.process import FittedProcess
+from mercer.estimators.search import history_of
 from mercer.evidence import (
     Data,
     LatentData,
     LatentObjective,
     Objective,
+    Optimum,
     engines_that_take,
     hessian,
     standard_errors,
 )
+from mercer.evidence.committee import FittedCommittee
+from mercer.evidence.guarded import Fitted, Guarded
 from mercer.likelihoods import Gaussian
 
 __all__ = ["FittedEvidence", "LeaveOneOut"]
@@ -52,12 +56,29 @@ class FittedEvidence(FittedProcess):
     sample_weight_: Floats | None
     jitter_: float
     log_marginal_likelihood_value_: float
+    status_: str
+    n_iter_: int
+    history_: dict[str, Floats]
     _criterion: str
+    _multioutput: bool
     _scale: Floats
     _start: list[Floats]
     _shaped: Callable[[Floats], Floats]
 
-    def _objective(self) -> Objective | LatentObjective:
+    def _keep(
+        self, objective: Guarded, fit: Fitted | FittedCommittee, optimum: Optimum, multioutput: bool
+    ) -> None:
+        """Keep the model that a fit ends with, its targets, and how the search went."""
+        self.kernel_, self.likelihood_, self.mean_ = fit.kernel, fit.likelihood, fit.mean
+        self.inference_, self._multioutput = objective.inference, multioutput
+        self.y_train_, self.sample_weight_ = objective.data.Y, objective.data.weights
+        self.jitter_ = fit.jitter
+        self.log_marginal_likelihood_value_ = fit.log_evidence
+        self.status_ = optimum.status
+        self.n_iter_ = max(1, optimum.n_iterations)
+        self.history_ = history_of(optimum)
+
+    def _objective(self) -> Guarded:
         """Return the objective of the last fit, at its optimum."""
         check_is_fitted(self, "posterior_")
         if self.inference_ == "map":

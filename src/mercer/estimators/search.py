@@ -15,7 +15,6 @@ from mercer.errors import (
     warn,
 )
 from mercer.estimators.options import as_generator
-from mercer.estimators.starting import Prepared
 from mercer.evidence import (
     LatentObjective,
     Optimum,
@@ -43,21 +42,26 @@ Floats = NDArray[np.float64]
 _BLURRED = 1e-3
 
 
-def search(estimator: Any, prepared: Prepared, columns: list[str] | None) -> Optimum:
-    """Return where the search ends that a regressor asks for; `columns` are the inputs' names."""
-    objective, reason = prepared.objective, prepared.undetermined
+def search(
+    estimator: Any, objective: Guarded, undetermined: str | None, columns: list[str] | None
+) -> Optimum:
+    """Return where the search ends that a regressor asks for.
+
+    `undetermined` says why the targets say nothing about it, None if they do; `columns` are the
+    inputs' names.
+    """
     if estimator.optimizer is None:
         # The factorisation that makes the posterior is all the work there is.
         return Optimum(objective.theta, np.nan, "fixed", "the hyperparameters were kept")
-    if reason is not None and objective.theta.size:
+    if undetermined is not None and objective.theta.size:
         warn(
-            f"{reason}, so the data say nothing about the scale of what deviates from the "
+            f"{undetermined}, so the data say nothing about the scale of what deviates from the "
             "mean. The hyperparameters were kept as they began, and error bars reflect that "
             "start alone; if the start is what you know, say so with optimizer=None or "
             "Parameter(..., fixed=True)",
             UndeterminedWarning,
         )
-        return Optimum(objective.theta, np.nan, "fixed", reason)
+        return Optimum(objective.theta, np.nan, "fixed", undetermined)
     report = report_of(estimator)
     joint = getattr(estimator, "objective", "evidence") == "joint"
     if joint:  # which goes with inference="map" alone

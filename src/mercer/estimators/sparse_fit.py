@@ -9,15 +9,15 @@ import numpy as np
 from mercer.estimators.inducing import block_units
 from mercer.estimators.prepare_sparse import PreparedSparse
 from mercer.estimators.regressor_evidence import FittedEvidence
-from mercer.estimators.search import history_of, warn_of_fit, warn_of_unexplained
+from mercer.estimators.search import warn_of_fit, warn_of_unexplained
 from mercer.estimators.sparse_latent import unexplained_by
 from mercer.evidence import Data, LatentObjective, Optimum
-from mercer.evidence.guarded import Fitted
+from mercer.evidence.guarded import Fitted, Guarded
 from mercer.evidence.sparse import InducingInputs, SparseObjective
 from mercer.evidence.sparse_latent import SparseLatentObjective
 from mercer.inference._approximations import Approximation, approximation
 from mercer.inference._sparse_predictive import augmented, nystrom, predictive
-from mercer.inference.sparse import SparseProblem, evidence_bounds, solve
+from mercer.inference.sparse import SparseProblem, evidence_bounds
 from mercer.posterior import IndependentPredictive, Posterior, Predictive
 from mercer.posterior.factors import frozen
 
@@ -36,21 +36,13 @@ class SparseFit(FittedEvidence):
     _predictive: Predictive | None
 
     def _finish(self, prepared: PreparedSparse, optimum: Optimum) -> None:
-        objective, data = prepared.objective, prepared.objective.data
+        objective = prepared.objective
         objective.hold_jitter(optimum.jitter)
         fit = objective.fitted(optimum.theta)
-        self.kernel_, self.likelihood_, self.mean_ = fit.kernel, fit.likelihood, fit.mean
-        self.inference_, self._criterion = objective.inference, "evidence"
-        self.inducing_ = fit.posterior.basis.points
-        self.X_train_ = frozen(np.asarray(data.X))
-        self.y_train_, self.sample_weight_ = data.Y, data.weights
-        self._scale, self._multioutput = fit.posterior.scale, prepared.multioutput
-        self._start = objective.start
-        self.jitter_ = fit.jitter
-        self.log_marginal_likelihood_value_ = fit.log_evidence
-        self.status_ = optimum.status
-        self.n_iter_ = max(1, optimum.n_iterations)
-        self.history_ = history_of(optimum)
+        self._keep(objective, fit, optimum, prepared.multioutput)
+        self.inducing_, self._scale = fit.posterior.basis.points, fit.posterior.scale
+        self.X_train_ = frozen(np.asarray(objective.data.X))
+        self._criterion, self._start = objective.criterion, objective.start
         for name in ("posterior_", "evidence_bounds_"):  # of a fit before
             self.__dict__.pop(name, None)
         warn_of_fit(objective, fit, searched=optimum.status != "fixed")
@@ -79,13 +71,11 @@ class SparseFit(FittedEvidence):
         if objective is not whole:  # exact inference
             noise = whole.likelihood.with_theta(fit.likelihood.theta)
             problem = whole.problem(fit.kernel, noise, whole.inducing)
-            left = solve(problem).statistics.residual
         else:
             problem = whole.problem(*whole.unpack(optimum.theta))
-            left = fit.solution.statistics.residual
         self._groups = whole.groups
         self._predictive = self._beyond(problem, prepared.labels)
-        self._certify(problem, whole.constant(), left / len(problem.Y))
+        self._certify(problem, whole.constant())
         return whole.kind
 
     def _beyond(self, problem: SparseProblem, labels: Any) -> Predictive | None:
@@ -102,12 +92,12 @@ class SparseFit(FittedEvidence):
             return predictive(problem, mean, scale, labels, units)[0]
         return None
 
-    def _certify(self, problem: SparseProblem, constant: float, unexplained: float) -> None:
+    def _certify(self, problem: SparseProblem, constant: float) -> None:
         """Bound the exact evidence, and warn where most of the signal is left unexplained."""
-        lower, upper = evidence_bounds(problem, approximation("vfe"))
+        lower, upper, left = evidence_bounds(problem)
         lower, upper = float(lower + constant), float(upper + constant)
         self.evidence_bounds_ = lower, upper
-        self.unexplained_ = float(unexplained)
+        self.unexplained_ = float(left / len(problem.Y))
         signal, noise = float(np.mean(self.kernel_.diag(problem.X))), float(np.mean(problem.noise))
         more = f"; the exact log evidence is between {lower:.4g} and {upper:.4g}"
         sizes = len(self.inducing_), len(problem.Y)
@@ -119,7 +109,7 @@ class SparseFit(FittedEvidence):
         self._models()  # which raises where there is none
         return self.posterior_ if self._predictive is None else self._predictive
 
-    def _objective(self) -> Any:
+    def _objective(self) -> Guarded:
         self._models()
         if self.inference_ == "exact":
             return super()._objective()

@@ -226,8 +226,9 @@ default "auto"
             else:
                 model = kernel, likelihood, mean
                 prepared = prepare_sparse_latent(self, *model, rows, inference, query)
-            with naming_the_model(prepared.objective):
-                optimum = search(self, prepared.searched, column_names(X))
+            objective = prepared.objective
+            with naming_the_model(objective):
+                optimum = search(self, objective, prepared.undetermined, column_names(X))
                 self._finish(*prepared.completed(optimum))
         return self
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from mercer.estimators.resolve import require_mercer
 from mercer.estimators.rows import Rows
+from mercer.evidence import LatentObjective, Objective
 from mercer.evidence.defaults import default_kernel, spread
 from mercer.evidence.guarded import Guarded
 from mercer.kernels import Kernel, Scaled
@@ -38,7 +39,7 @@ class Prepared(NamedTuple):
     multioutput : whether the targets came in columns
     """
 
-    objective: Guarded
+    objective: Objective | LatentObjective
     undetermined: str | None
     multioutput: bool
 

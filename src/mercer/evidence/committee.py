@@ -257,7 +257,7 @@ class CommitteeObjective(Guarded):
         self._last_good = (theta, value)
         return value
 
-    def fitted(self, theta: Floats) -> FittedCommittee:  # type: ignore[override]
+    def fitted(self, theta: Floats) -> FittedCommittee:
         """Return the model at theta with its members; raises where there is none."""
         kernel, likelihood = self.unpack(theta)
         mean, scale = self.mean, self.data.scale

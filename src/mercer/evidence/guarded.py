@@ -60,8 +60,9 @@ class LeftOut(NamedTuple):
 class Guarded(ABC):
     """A `Searchable` over the free parameters of a model's parts.
 
-    A subclass gives `unpack`, `evaluate`, `value`, `log_evidence`, `fitted`, `left_out` and
-    `_jitter_for`, and sets what is named below, and `_last_good` where it finds a value.
+    A subclass gives `unpack`, `evaluate`, `value`, `log_evidence`, `left_out` and `_jitter_for`,
+    and sets what is named below, and `_last_good` where it finds a value. Its `fitted` returns the
+    model at theta, with whatever predicts.
 
     Parameters
     ----------
@@ -116,10 +117,6 @@ class Guarded(ABC):
 
         theta = [kernel, likelihood, mean], whatever of it a search goes over.
         """
-
-    @abstractmethod
-    def fitted(self, theta: Floats) -> Fitted:
-        """Return the model at theta with its posterior; raises where there is none."""
 
     @abstractmethod
     def left_out(self) -> LeftOut:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.evidence.objective import Objective
+from mercer.evidence.guarded import Guarded
 from mercer.evidence.optimum import Again, Optimum
 from mercer.evidence.searchable import Searchable
 from mercer.kernels import Kernel
@@ -49,7 +49,7 @@ def starts(objective: Searchable, n_restarts: int, rng: np.random.Generator) -> 
     return [own, *(draws[i] for i in best)]
 
 
-def noisy_start(objective: Objective, kernel: Kernel, variance: float) -> Again:
+def noisy_start(objective: Guarded, kernel: Kernel, variance: float) -> Again:
     """Return what sends a search that ends at next to no noise to a start of plenty.
 
     Rough functions through all of the targets are often a maximum beside that of a smooth one and

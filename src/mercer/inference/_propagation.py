@@ -6,23 +6,21 @@ Not an engine; `ep` has the model and the notation.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dsyr
 
 from mercer.errors import NotPositiveDefiniteError
+from mercer.inference._marginals import WIDEST, DenseMarginals, Marginals
 from mercer.inference._problem import LatentProblem
-from mercer.inference._sites import Sites, factorise, symmetric_product
 from mercer.inference._tilted import Tilted
 
-__all__ = ["Approximation", "DensePropagation", "Moments", "Propagation"]
+__all__ = ["DensePropagation", "Moments", "Propagation"]
 
 Floats = NDArray[np.float64]
 
-# A cavity wider than this many prior variances is no place to expect anything of.
-_WIDEST = 1e3
 # 1 + c r is taken to be at least this: a site cannot be sharper than rounding tells.
 _SHARPEST = 1e-12
 # How often a step is halved before it is given up.
@@ -30,85 +28,6 @@ _HALVINGS = 40
 # How often the means are moved at one factorisation, and by how much each time must help.
 _MOVES = 10
 _HELP = 0.9
-
-
-class Approximation(ABC):
-    """q for sites exp(b g - S g^2/2): its marginals, and what cavities are made of.
-
-    sites : the factorisation that they come of
-    mean, var : (n,) its marginals, the mean less the prior's
-    alpha : (n,) the mean's coefficients
-    prior : (n,) the prior's variances
-    is_convex : whether no site has a negative precision
-    """
-
-    sites: Any
-    mean: Floats
-    var: Floats
-    alpha: Floats
-    prior: Floats
-    is_convex: bool
-
-    @abstractmethod
-    def move(self, b: Floats) -> None:
-        """Change b, and with it the mean only."""
-
-    @abstractmethod
-    def kept(self, part: Floats) -> Floats:
-        """Return the marginal variances over those without these parts of the rows' own sites."""
-
-    def cavities(self, part: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return mean and variance of the rows with these parts of their own sites taken out.
-
-        And the marginal variances as parts of them: 0 where there is no cavity, for the other
-        sites leave no Gaussian; mean and variance are the marginal's then.
-        """
-        kept = self.kept(part)
-        good = (kept > 0) & (self.var <= _WIDEST * self.prior * kept)
-        var = self.var / np.where(good, kept, 1.0)
-        if self.is_convex:
-            var = np.minimum(var, self.prior)  # above only by rounding
-        mean = self.mean - np.where(good, part * self.alpha * var, 0.0)
-        return mean, var, np.where(good, kept, 0.0)
-
-
-class DenseApproximation(Approximation):
-    """That for a prior whose covariance K is written out."""
-
-    sites: Sites
-
-    def __init__(
-        self, K: Floats, S: Floats, b: Floats, jitter: float | None, memory: Floats
-    ) -> None:
-        self.sites = factorise(K, S, jitter, memory)
-        self.var = self.sites.marginal_variances()
-        self.prior = np.diagonal(K).copy()
-        self.is_convex = bool(np.all(S >= 0))
-        # 1 - S_i Sigma_ii, on which a cavity rests; for a sharp site the difference has no digits
-        self.left = 1.0 - S * self.var
-        some = np.abs(S) * self.prior > 1e-2
-        self.left[some] = np.diagonal(self.sites.inverse())[some] / S[some]
-        self.move(b)
-
-    def move(self, b: Floats) -> None:
-        """Change b, and with it the mean only. O(n^2).
-
-        alpha = (1 + S K)^-1 b is R b/S for a sharp site and b - R K b for a flat one; with rows of
-        both kinds the two add.
-        """
-        K, S = self.sites.K, self.sites.precision
-        sharp = S * self.prior > 1.0
-        flat = np.where(sharp, 0.0, b)
-        v = np.zeros(len(b))
-        v[sharp] = b[sharp] / S[sharp]
-        if np.any(flat):
-            v -= symmetric_product(K, flat)
-        self.alpha = flat + self.sites.solve(v)
-        self.mean = symmetric_product(K, self.alpha)
-
-    def kept(self, part: Floats) -> Floats:
-        """Return the marginal variances over those without these parts of the rows' own sites."""
-        return np.asarray((1.0 - part) + part * self.left)
 
 
 class Moments(NamedTuple):
@@ -138,7 +57,7 @@ class Propagation(ABC):
     jitter : what the covariance has on its diagonal by now
     """
 
-    q: Approximation
+    q: Marginals
     jitter: float
 
     def __init__(self, problem: LatentProblem, power: Floats) -> None:
@@ -251,7 +170,7 @@ class Propagation(ABC):
 class DensePropagation(Propagation):
     """The steps with a covariance K that is written out."""
 
-    q: DenseApproximation
+    q: DenseMarginals
 
     def __init__(self, problem: LatentProblem, power: Floats) -> None:
         super().__init__(problem, power)
@@ -272,9 +191,7 @@ class DensePropagation(Propagation):
         """Make the Gaussian; False if there is none, or a row has no cavity in it."""
         S = self.weights * self.tau
         try:
-            q = DenseApproximation(
-                self.K, S, self.weights * self.nu, self.problem.jitter, self.memory
-            )
+            q = DenseMarginals(self.K, S, self.weights * self.nu, self.problem.jitter, self.memory)
         except NotPositiveDefiniteError:
             if np.all(S >= 0):
                 raise
@@ -290,7 +207,7 @@ class DensePropagation(Propagation):
         for i in map(int, np.flatnonzero(self.some)):
             w, part, eta, var = self.weights[i], self.part[i], self.eta[i], Sigma[i, i]
             kept = 1.0 - part * w * tau[i] * var
-            if not (var > 0 and kept > 0 and var <= _WIDEST * self.q.prior[i] * kept):
+            if not (var > 0 and kept > 0 and var <= WIDEST * self.q.prior[i] * kept):
                 continue  # no cavity; the other rows' sites may yet give it one
             u, c = (mean[i] - part * w * nu[i] * var) / kept, var / kept
             centre = self.problem.mean[i : i + 1] + u

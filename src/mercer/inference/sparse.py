@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.inference._approximations import Approximation
+from mercer.inference._approximations import APPROXIMATIONS, Approximation
 from mercer.inference._conditionals import Pulled, Solved, Statistics, pulled, statistics
 from mercer.inference._sparse_rows import Passes
 from mercer.kernels import Kernel
@@ -274,26 +274,22 @@ def posterior(
     return Posterior(basis, alpha, A, B, 0 if degenerate else 1, fixed, scale), solution
 
 
-def evidence_bounds(problem: SparseProblem, kind: Approximation) -> tuple[float, float]:
-    """Return a lower and an upper bound on the exact log evidence, by two passes over the rows.
+def evidence_bounds(problem: SparseProblem) -> tuple[float, float, float]:
+    """Return a lower and an upper bound on the exact log evidence, and t = tr(K - Q): two passes.
 
-    The lower one is that of VFE. The upper one has ln det (Q + noise) and the quadratic form of
-    Q + noise + t, t = tr(K - Q), between which and the exact ones stand Q <= K <= Q + t.
-
-    Parameters
-    ----------
-    problem : SparseProblem
-    kind : Approximation
-        "vfe"; what the bounds take of the problem is all but its own kind.
+    The lower one is that of VFE, whatever the problem's own kind. The upper one has
+    ln det (Q + noise) and the quadratic form of Q + noise + t, between which and the exact ones
+    stand Q <= K <= Q + t.
 
     References
     ----------
     Titsias, *Variational inference for Gaussian and Dirichlet process mixtures*, 2014.
     """
-    lower = solve(replace(problem, kind=kind, groups=None))
+    problem = replace(problem, kind=APPROXIMATIONS["vfe"], groups=None)
+    lower = solve(problem)
     t = lower.statistics.residual
     w = 1.0 if problem.weights is None else problem.weights
-    wider = solve(replace(problem, kind=kind, groups=None, noise=problem.noise + w * t))
+    wider = solve(replace(problem, noise=problem.noise + w * t))
     P = problem.n_outputs
     upper = lower.log_evidence - lower.quadratic - P * lower.statistics.penalty + wider.quadratic
-    return lower.log_evidence, float(upper)
+    return lower.log_evidence, float(upper), t

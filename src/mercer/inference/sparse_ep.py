@@ -19,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import NotPositiveDefiniteError
+from mercer.inference._marginals import Marginals
 from mercer.inference._problem import LatentLeftOut
-from mercer.inference._propagation import Approximation, Moments, Propagation
+from mercer.inference._propagation import Moments, Propagation
 from mercer.inference._settling import SiteState, Solution, check, find_sites, powers
 from mercer.inference._sparse_latent import (
     SparseLatentAdjoints,
@@ -155,7 +156,7 @@ def _solve(
     return solution, work, moments
 
 
-class SparseGaussian(Approximation):
+class SparseMarginals(Marginals):
     """That for the prior of inducing variables.
 
     coefficients : (m,) V'alpha
@@ -189,7 +190,7 @@ class SparseGaussian(Approximation):
 class SparsePropagation(Propagation):
     """The steps with Q + D for K."""
 
-    q: SparseGaussian
+    q: SparseMarginals
 
     def __init__(self, problem: SparseLatentProblem, power: Floats) -> None:
         super().__init__(problem, power)
@@ -203,7 +204,7 @@ class SparsePropagation(Propagation):
     def _factorise(self) -> bool:
         """Make the Gaussian; False if there is none, or a row has no cavity in it."""
         try:
-            q = SparseGaussian(self.prior, self.weights * self.tau, self.weights * self.nu)
+            q = SparseMarginals(self.prior, self.weights * self.tau, self.weights * self.nu)
         except NotPositiveDefiniteError:
             return False
         self.q = q

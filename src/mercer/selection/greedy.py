@@ -69,9 +69,8 @@ def pivoted_cholesky(kernel: Kernel, X: Any, m: int, tol: float = 0.0) -> Select
     """
     limit = _limit(tol)
     partial = PartialCholesky(kernel, X, whole_number("m", m))
-    while _goes_on(partial, limit):
-        row = int(np.argmax(partial.residual))
-        partial.add(row, partial.columns(np.array([row]))[:, 0])
+    while partial.goes_on(limit):
+        partial.add(int(np.argmax(partial.residual)))
     return partial.selection()
 
 
@@ -139,10 +138,8 @@ def sparse_greedy_matrix(
     partial = PartialCholesky(kernel, X, whole_number("m", m))
     number = whole_number("n_candidates", n_candidates)
     rng = np.random.default_rng(rng)
-    while _goes_on(partial, limit):
-        rows = partial.candidates()
-        if rows.size > number:
-            rows = np.sort(rng.choice(rows, number, replace=False))
+    while partial.goes_on(limit):
+        rows = partial.candidates(number, rng)
         columns = partial.columns(rows)
         gains = np.einsum("ij,ij->j", columns, columns) / partial.residual[rows]
         best = int(np.argmax(gains))
@@ -155,9 +152,3 @@ def _limit(tol: float) -> float:
     if isinstance(tol, bool) or not 0.0 <= tol < 1.0:
         raise ValueError(f"tol must be at least 0 and less than 1, got {tol!r}")
     return float(tol)
-
-
-def _goes_on(partial: PartialCholesky, tol: float) -> bool:
-    if len(partial.indices) == partial.most:
-        return False
-    return partial.traces[-1] > tol * partial.traces[0]

@@ -87,8 +87,12 @@ class PartialCholesky:
         """The trace of S."""
         return float(np.sum(self.residual))
 
-    def candidates(self) -> NDArray[np.intp]:
-        """Return the rows that may be added: those with enough variance left, to be divided by.
+    def goes_on(self, tol: float = 0.0) -> bool:
+        """Whether another row may be added, and more than this part of the trace of K is left."""
+        return len(self.indices) < self.most and self.traces[-1] > tol * self.traces[0]
+
+    def candidates(self, number: int, rng: np.random.Generator) -> NDArray[np.intp]:
+        """Draw so many rows, or fewer, that may be added: with enough variance to be divided by.
 
         A row with less than others passes its rounding on to these, multiplied by the ratio. Where
         rounding may be some part of all that is left, only the row that has most may be added.
@@ -96,7 +100,9 @@ class PartialCholesky:
         most = np.max(self.residual)
         least = np.maximum(_THRESHOLD * most, _SURE * self._rounding)
         rows = np.flatnonzero(self.residual > least)
-        return rows if rows.size else np.flatnonzero(self.residual == most)[:1]
+        if not rows.size:
+            return np.flatnonzero(self.residual == most)[:1]
+        return rows if rows.size <= number else np.sort(rng.choice(rows, number, replace=False))
 
     def columns(self, rows: NDArray[np.intp]) -> Floats:
         """Return these columns of S, (n, c), Fortran order: O(n k c)."""
@@ -107,8 +113,10 @@ class PartialCholesky:
                 out = dgemm(-1.0, V, V[rows], 1.0, out, trans_b=1, overwrite_c=1)
         return np.asarray(out)
 
-    def add(self, row: int, column: Floats) -> None:
-        """Add a row, given its column of S."""
+    def add(self, row: int, column: Floats | None = None) -> None:
+        """Add a row; its column of S may be given."""
+        if column is None:
+            column = self.columns(np.array([row]))[:, 0]
         k = len(self.indices)
         if k == self._V.shape[1]:
             grown = np.empty((len(column), min(self.most, 2 * k)), order="F")

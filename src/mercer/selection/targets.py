@@ -257,11 +257,8 @@ def _choose(
     number = n if n_candidates is None else whole_number("n_candidates", n_candidates)
     rng = np.random.default_rng(rng)
     fit = Regression(target_columns(y, n), noise_variances(noise, n), partial.most)
-    while len(partial.indices) < partial.most and partial.traces[-1] > 0:
-        rows = partial.candidates()
-        if rows.size > number:
-            rows = np.sort(rng.choice(rows, number, replace=False))
-        best = int(rows[np.argmax(score(partial, fit, rows))])
-        partial.add(best, partial.columns(np.array([best]))[:, 0])
+    while partial.goes_on():
+        rows = partial.candidates(number, rng)
+        partial.add(int(rows[np.argmax(score(partial, fit, rows))]))
         fit.add(partial.V[:, -1])
     return TargetSelection(*partial.selection(), np.array(fit.losses))

@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import NotPositiveDefiniteError
-from mercer.estimators.prepare_exact import Begun
-from mercer.evidence import Data, maximise
+from mercer.evidence.maximise import maximise
+from mercer.evidence.objective import Data
 from mercer.evidence.sparse import SparseObjective
 from mercer.inference.sparse import solve
-from mercer.kernels import Scaled
+from mercer.kernels import Kernel, Scaled
 
 __all__ = ["mended"]
 
@@ -24,13 +24,26 @@ _ROWS, _ITERATIONS = 4000, 50
 _NOISES = (1e-3, 1e-2, 0.1, 0.5)
 
 
-def mended(whole: SparseObjective, begun: Begun, rng: np.random.Generator) -> SparseObjective:
+def mended(
+    whole: SparseObjective, first: Kernel, variance: float, rng: np.random.Generator
+) -> SparseObjective:
     """Return the objective with all variances times the factor that maximises its evidence.
 
     That is the mean square of the residuals in units of their variances, and near 1. Where it is
     far larger the sample was too sparse to tell noise from a rough function, and the evidence of
     some blocks is searched first, from the best of more noise, with the sample's kernel and the
     one it began with.
+
+    Parameters
+    ----------
+    whole : SparseObjective
+        Of all rows, in blocks, at the hyperparameters of a sample.
+    first : Kernel
+        What the search on the sample began with.
+    variance : float
+        That of the targets, in units in which the kernel sees them.
+    rng : Generator
+        For the blocks.
     """
     free = whole.likelihood.theta.size
     if not free:
@@ -39,10 +52,10 @@ def mended(whole: SparseObjective, begun: Begun, rng: np.random.Generator) -> Sp
     if scale > _TOO_LARGE:
         part = _some_blocks(whole, rng)
         low, high = whole.bounds.T
-        shares = [np.full(free, np.log(share * begun.variance)) for share in _NOISES]
+        shares = [np.full(free, np.log(share * variance)) for share in _NOISES]
         starts = [
             np.clip(np.append(kernel.theta, noise), low, high)
-            for kernel in (whole.kernel, begun.kernel)
+            for kernel in (whole.kernel, first)
             for noise in shares
         ]
         best = max(starts, key=part.value)
@@ -54,7 +67,11 @@ def mended(whole: SparseObjective, begun: Begun, rng: np.random.Generator) -> Sp
 
 
 def _scale(whole: SparseObjective) -> tuple[float, float]:
-    """Return the factor of all variances that maximises the evidence, and the evidence there."""
+    """Return the factor of all variances that maximises the evidence, and the evidence there.
+
+    With Sigma = Q + Lambda of (UV 30) times s the evidence of N targets has -(y'Sigma^-1 y/s +
+    N ln s)/2: it is largest at s = y'Sigma^-1 y/N, and N (s - 1 - ln s)/2 above that at s = 1.
+    """
     problem = whole.problem(*whole.unpack(whole.theta))
     try:
         solution = solve(problem)
