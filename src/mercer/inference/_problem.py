@@ -69,6 +69,15 @@ class LatentProblem:
                 f"{type(self.likelihood).__name__} has no {', '.join(missing)}"
             )
 
+    def require_mode(self, engine: str, instead: str) -> None:
+        """Raise ValueError for a likelihood that has no Gaussian at its mode."""
+        self.require(engine, "log_density", "derivatives")
+        if not self.likelihood.has_curvature:
+            raise ValueError(
+                f"{engine} needs the curvature of the likelihood at the mode, and that of "
+                f"{type(self.likelihood).__name__} is 0 almost everywhere; use {instead}"
+            )
+
     def gram(self, out: Floats | None = None) -> Floats:
         """Return the lower triangle of K, Fortran order, with `jitter` on its diagonal."""
         K = self.kernel.gram_lower(self.X, out)

@@ -69,7 +69,7 @@ def solve(problem: LatentProblem, start: Floats | None = None) -> Solution:
     start : (n,) array, optional
         `state` of a solution for hyperparameters nearby.
     """
-    _require(problem)
+    problem.require_mode("Laplace's method", "inference by 'ep', 'vi' or 'map'")
     with blas_for(problem.n):
         mode = find_mode(problem, problem.gram(square_memory(problem.n)), start)
     square = float(mode.alpha @ (mode.latent - problem.mean))
@@ -150,15 +150,3 @@ def leave_one_out(
     solution = solve(problem, start)
     # alpha is the slope at the mode, without the rounding that weights or small noise multiply
     return solution, without_own_site(problem, solution.sites, solution.latent, solution.alpha)
-
-
-def _require(problem: LatentProblem) -> None:
-    """Raise ValueError for a likelihood that has no Gaussian at its mode."""
-    likelihood = problem.likelihood
-    problem.require("Laplace's method", "log_density", "derivatives")
-    if not likelihood.has_curvature:
-        raise ValueError(
-            f"Laplace's method needs the curvature of the likelihood at the mode, and that of "
-            f"{type(likelihood).__name__} is 0 almost everywhere; use inference by 'ep', 'vi' or "
-            "'map'"
-        )

@@ -115,7 +115,7 @@ def solve(problem: LowRankProblem, start: Floats | None = None) -> Solution:
     start : (n,) array, optional
         `state` of a solution for hyperparameters or basis points nearby.
     """
-    _require(problem)
+    problem.require_mode("the low-rank Newton method", "'ep', 'vi' or 'map' with the whole matrix")
     basis = nystrom(problem.kernel, problem.X, problem.points, problem.jitter)
     with _blas(basis.V):
         search = LowRankSearch(problem, basis.V)
@@ -229,14 +229,3 @@ def posterior(
 def _blas(V: Floats) -> AbstractContextManager[None]:
     """Return `blas_for` a matrix whose product takes as long as V'V does."""
     return blas_for(int(np.cbrt(float(V.size) * V.shape[1])))
-
-
-def _require(problem: LowRankProblem) -> None:
-    """Raise ValueError for a likelihood that has no Gaussian at its mode."""
-    problem.require("low-rank Newton", "log_density", "derivatives")
-    if not problem.likelihood.has_curvature:
-        raise ValueError(
-            "the low-rank Newton method needs the curvature of the likelihood at the mode, and "
-            f"that of {type(problem.likelihood).__name__} is 0 almost everywhere; use "
-            "'ep', 'vi' or 'map' with the whole matrix"
-        )

@@ -81,7 +81,7 @@ def solve(problem: SparseLatentProblem, start: Floats | None = None) -> Solution
     start : (n,) array, optional
         `state` of a solution for hyperparameters or inducing inputs nearby.
     """
-    _require(problem)
+    problem.require_mode("Laplace's method", "inference by 'ep'")
     prior = problem.prior()
     with prior.blas():
         search = SparseSearch(problem, prior)
@@ -237,13 +237,3 @@ class SparseSearch(ScalarNewton[SparseSites]):
         _, moved, _ = self.prior.product(d)
         unit = np.sqrt(np.mean(self.prior.variances)) / np.max(np.abs(moved))
         return unit * d, unit * moved
-
-
-def _require(problem: SparseLatentProblem) -> None:
-    """Raise ValueError for a likelihood that has no Gaussian at its mode."""
-    problem.require("Laplace's method", "log_density", "derivatives")
-    if not problem.likelihood.has_curvature:
-        raise ValueError(
-            "Laplace's method needs the curvature of the likelihood at the mode, and that of "
-            f"{type(problem.likelihood).__name__} is 0 almost everywhere; use inference by 'ep'"
-        )
