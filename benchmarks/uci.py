@@ -25,9 +25,10 @@ from mercer.datasets import Table, load_table
 from mercer.evidence.defaults import default_kernel, default_noise, default_starts
 
 PEER_SPLITS = 5
-ALL_SPLITS = ("boston", "made-up")  # sets so small that the peers can be shown on all splits too
 METRICS = ("RMSE", "NLPD", "95% coverage")
 MERCER, SKLEARN, GPYTORCH = "Mercer", "scikit-learn", "GPyTorch"
+#: What can be compared on all splits too: GPyTorch's Cholesky breaks down on some of wine-red.
+ALL_SPLITS = {("boston", SKLEARN), ("boston", GPYTORCH), ("wine-red", SKLEARN)}
 
 PEER_VERSIONS = {
     SKLEARN: version("scikit-learn"),
@@ -168,7 +169,8 @@ def run(options: Options) -> Result:
     result = Result(
         "Accuracy on standard splits",
         "Mercer with its defaults on all 20 splits; the peers are compared on the first "
-        f"{PEER_SPLITS}. The model is the same, constant * RBF with a length scale a column and "
+        f"{PEER_SPLITS}, and on all where they get through. The model is the same, constant * RBF "
+        "with a length scale a column and "
         "noise, on standardised data, and so is where its evidence is maximised from by L-BFGS: of "
         "Mercer's three starts (length scales of sqrt(d), a quarter and a sixteenth of it) the one "
         "that each contender's own evidence prefers. The noise of all may fall to "
@@ -190,7 +192,8 @@ def run(options: Options) -> Result:
         found = {}
         rows = []
         for who, predictor in predictors.items():
-            splits = data.splits.shape[1] if who == MERCER or name in ALL_SPLITS else shared
+            whole = who == MERCER or (name, who) in ALL_SPLITS
+            splits = data.splits.shape[1] if whole else shared
             found[who] = assess(data, who, predictor, splits)
             for count in dict.fromkeys([splits, shared]):
                 part = found[who][:count]
@@ -201,13 +204,14 @@ def run(options: Options) -> Result:
             + table(["contender", "splits", *METRICS], rows)
         )
         for who in list(found)[1:]:
-            for what, gap, error in gaps(found[MERCER][:shared], found[who][:shared]):
-                result.verdicts.append(
-                    Verdict(
-                        f"{name}, {what}, less {who}'s",
-                        f"{gap:+.4f} ± {error:.4f}",
-                        "at most one standard error above 0",
-                        gap <= error,
+            for count in dict.fromkeys([shared, len(found[who])]):
+                for what, gap, error in gaps(found[MERCER][:count], found[who][:count]):
+                    result.verdicts.append(
+                        Verdict(
+                            f"{name}, {what}, less {who}'s, {count} splits",
+                            f"{gap:+.4f} ± {error:.4f}",
+                            "at most one standard error above 0",
+                            gap <= error,
+                        )
                     )
-                )
     return result

@@ -4,8 +4,9 @@ Learning where the inducing inputs stand
 
 A sparse Gaussian process sees the function through its values at m inducing inputs. These need not
 be rows: Snelson and Ghahramani moved them, together with the hyperparameters, to where the evidence
-is largest (section 9 of *A Unifying View*, UV below). Mercer's ``SparseGPRegressor`` does so unless
-it is told not to. This example follows them on the set on which it was first shown.
+is largest (section 9 of *A Unifying View*, UV below). Mercer's ``SparseGPRegressor`` does so for an
+approximation that is named, unless it is told not to; left to itself it predicts by PIC, whose
+inducing inputs stay. This example follows them on the set on which it was first shown.
 """  # noqa: D205, D400
 
 # %%
@@ -107,7 +108,8 @@ _ = ax.legend(frameon=False, fontsize="small")
 # ---------------------------
 # The noise variance that either approximation finds. VFE's comes down to the exact one. FITC's
 # evidence can gain from rows of unequal variance, and often settles below it. This is why VFE is
-# the default, and why FITC's evidence should not be compared with an exact one.
+# the one to take where inducing inputs move, and why FITC's evidence should not be compared with
+# an exact one.
 
 figure, ax = plt.subplots(figsize=(7, 3.6), layout="constrained")
 for name, colour in [("vfe", "#0072B2"), ("pep", "#009E73"), ("fitc", "#D55E00")]:

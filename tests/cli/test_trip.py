@@ -12,13 +12,16 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from pyarrow import parquet
 
 import mercer
 import mercer.cli.model
+from mercer.estimators import prepare_sparse
+from mercer.kernels import RBF
 
 ROOT = Path(__file__).resolve().parents[2]
 _SPEC = importlib.util.spec_from_file_location("support", Path(__file__).with_name("support.py"))
@@ -65,6 +68,43 @@ def test_predictions_are_those_of_the_estimator(run, data, new, tmp_path, direct
     lower, upper = direct.predict_interval(X, coverage=0.8)
     for part, expected in zip(rows[0], (mean, std, lower, upper), strict=True):
         assert_array_equal([float(row[part]) for row in rows], expected)
+
+
+def test_a_sparse_fit_is_that_of_the_estimator(run, data, new, tmp_path):
+    model, out = tmp_path / "m.mercer", tmp_path / "out.csv"
+    shown = run("fit", data, "-t", "yield", "--method", "sparse", "-o", model).stdout
+    assert "method    sparse" in shown and "RMSE" in shown
+    run("predict", model, new, "-o", out)
+    rows = make_rows(60)
+    direct = mercer.SparseGPRegressor(random_state=0)
+    direct.fit(by_hand(rows), [row[-1] for row in rows])
+    found = [float(row["yield_mean"]) for row in read_rows(out)]
+    assert_allclose(found, direct.predict(by_hand(make_rows(9, seed=1))), rtol=1e-10)
+
+
+def test_a_fit_by_blocks_has_no_leave_one_out(run, data, tmp_path, monkeypatch):
+    monkeypatch.setattr(prepare_sparse, "_SEARCHED", 40)
+    model = tmp_path / "m.mercer"
+    shown = run("fit", data, "-t", "yield", "--method", "sparse", "-o", model).stdout
+    assert mercer.load(model).estimator.approximation_ == "pic"
+    assert "log evidence" in shown and "leave-one-out" not in shown
+
+
+def test_a_model_fitted_to_a_frame_in_python(run, refused, tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(30, 2)), columns=["a", "b"])
+    y = frame["a"] - frame["b"]
+    model = mercer.SparseGPRegressor(RBF(), approximation="vfe", n_inducing=9, optimizer=None)
+    path, new, out = tmp_path / "m.mercer", tmp_path / "new.csv", tmp_path / "out.csv"
+    frame[["b", "a"]].to_csv(new, index=False)
+    mercer.save(model.fit(frame, y), path)
+    run("predict", path, new, "-o", out)
+    found = [float(row["y_mean"]) for row in read_rows(out)]
+    assert_allclose(found, model.predict(frame), rtol=1e-10)
+    mercer.save(model.fit(frame, np.column_stack([y, y])), path)
+    assert "SparseGPRegressor that was saved from Python and does not" in refused(
+        "predict", path, new
+    )
 
 
 def test_info_repeats_what_fit_said(run, data, tmp_path):

@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 import typer
@@ -29,7 +30,8 @@ from mercer.cli.methods import METHODS
 from mercer.cli.progress import Pace, progress_bar
 from mercer.cli.summary import with_options
 from mercer.cli.tables import SUFFIXES
-from mercer.errors import TooLargeError
+from mercer.errors import MercerWarning, TooLargeError
+from mercer.estimators.search import warn_of_unexplained
 from mercer.evidence import Optimum, at_bounds, diagnostics
 from mercer.evidence.maximise import _MORE_NOISE
 
@@ -179,6 +181,14 @@ def test_too_large_a_table(refused, data, tmp_path, monkeypatch):
     monkeypatch.setattr("mercer.estimators.memory.available_memory", lambda: 1000)
     said = refused("fit", data, "-t", "yield", "-o", tmp_path / "m.mercer")
     assert "an exact fit to 60 rows" in said
+    assert said.endswith("--method sparse is made for this size")
+
+
+def test_advice_on_inducing_inputs_is_for_the_command_line():
+    with pytest.warns(MercerWarning, match="Raise n_inducing") as caught:
+        warn_of_unexplained(SimpleNamespace(inducing="kmeans"), 1.0, 1.0, 0.1, 500, 9000)
+    said = with_options(str(caught[0].message))
+    assert said.endswith(". SparseGPRegressor(n_inducing=2000) in Python has more")
 
 
 def test_a_reader_that_has_seen_enough_is_no_error(fitted, new):

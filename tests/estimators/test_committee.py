@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 from mercer import GPRegressor, load, save
 from mercer.errors import TooLargeError
-from mercer.estimators import memory
+from mercer.estimators import committee, memory
 from mercer.estimators.committee import BayesianCommitteeRegressor
 from mercer.estimators.sparse_regressor import SparseGPRegressor
 from mercer.kernels import RBF
@@ -316,18 +316,24 @@ def test_options_that_are_refused(params, match):
 
 def test_what_a_committee_does_not_have():
     model = held().fit(X, Y)
-    with pytest.raises(ValueError, match="a joint covariance of 7 points"):
+    with pytest.raises(ValueError, match=r"a joint covariance of 7 points.*`predict_joint` of"):
         model.predict(X_NEW, return_cov=True)
     with pytest.raises(ValueError, match="3 members has no leave-one-out"):
         model.loo()
+    with pytest.raises(AttributeError, match="members_ is the list of its members'"):
+        _ = model.posterior_
+    assert not hasattr(model, "posterior_")
     assert model.predict(X_NEW[:1], return_cov=True)[1].shape == (1, 1)
 
 
-def test_a_query_of_other_columns_leaves_the_model_as_it_was():
+def test_a_query_of_other_columns_leaves_the_model_as_it_was(monkeypatch):
     model = held().fit(X, Y)
     before = model.predict(X_NEW)
-    with pytest.raises(ValueError, match="features"):
+    monkeypatch.setattr(committee, "search", None)  # which is not come to
+    with pytest.raises(ValueError, match="query must have the 3 columns of X, got 2"):
         model.fit(X, Y + 1.0, query=X_NEW[:, :2])
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(X, Y + 1.0, query=np.full((1, 3), np.nan))
     np.testing.assert_array_equal(model.predict(X_NEW), before)
 
 

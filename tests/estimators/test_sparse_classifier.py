@@ -216,7 +216,10 @@ def test_the_process_is_over_the_inducing_inputs():
         ({"learn_inducing": 1}, "learn_inducing must be True or False"),
         ({"inducing": "query"}, "go together"),
         ({"inducing": "quarry"}, "inducing must be one of"),
-        ({"inference": "bounds", "likelihood": "probit"}, "it is not Logistic"),
+        (
+            {"inference": "bounds", "likelihood": "probit"},
+            "use inference='laplace' or inference='ep'$",
+        ),
     ],
 )
 def test_refusals(options, text):

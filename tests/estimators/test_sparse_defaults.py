@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 from mercer import GPRegressor, SparseGPRegressor, means
 from mercer.estimators import inducing, prepare_sparse
-from mercer.evidence import maximise
+from mercer.evidence import maximise, mended
 from mercer.kernels import RBF
 from mercer.likelihoods import Gaussian
 from mercer.params import Parameter
@@ -58,8 +59,42 @@ def test_hyperparameters_of_a_sample_that_suit_no_other_rows_are_mended(monkeypa
     rough = 1.0 * RBF(Parameter([0.05, 0.05], bounds=(0.01, 3.0)))
     model = SparseGPRegressor(rough, Gaussian(1e-6), n_inducing=60, max_iter=1, random_state=0)
     B, truth = wavy(200, 0.5, seed=1)
-    mean, std = quiet_fit(model, A, y).predict(B, return_std=True)
-    assert np.mean(0.5 * ((truth - mean) / std) ** 2 + np.log(std)) < 0.5
+    mean, std = quiet_fit(model, A, 3 * y).predict(B, return_std=True)
+    assert np.all(model.kernel_.kernel.length_scale > 0.3)
+    assert np.mean(0.5 * ((3 * truth - mean) / std) ** 2 + np.log(std / 3)) < 0.0
+
+
+def test_lines_tell_of_each_stage_and_callables_of_evaluations(monkeypatch, capsys):
+    monkeypatch.setattr(prepare_sparse, "_SEARCHED", 30)
+    monkeypatch.setattr(mended, "_TOO_LARGE", 1.5)
+    A, y = wavy(500, 0.5)
+    rough = 1.0 * RBF(Parameter([0.05, 0.05], bounds=(0.01, 3.0)))
+    model = SparseGPRegressor(rough, Gaussian(1e-6), n_inducing=60, max_iter=1, random_state=0)
+    lines = []
+    for verbose in (1, lambda *told: lines.append(told)):
+        quiet_fit(model.set_params(verbose=verbose), A, y)
+        written = capsys.readouterr().err
+        stages = [line for line in written.splitlines() if "evaluation" not in line]
+        if verbose == 1:
+            words = (
+                "searching 30 of 500 rows",
+                "into blocks",
+                "choosing inducing",
+                "passing over 500 rows",
+                r"scale is .*: searching \d+ rows",
+                "once more",
+                "scale of the variances is",
+                "posterior of 500",
+                "bounding",
+                "done",
+            )
+            assert len(stages) == len(words)
+            for line, word in zip(stages, words, strict=True):
+                assert re.search(f"^mercer: .*{word}.*, [0-9.]+ s$", line)
+            # evaluations of both searches
+            assert written.count("evaluation") > len(model.history_["value"])
+    assert written == ""
+    assert [told[2] for told in lines] == list(model.history_["value"])
 
 
 @pytest.mark.parametrize("estimate", ["ml", "integrate"])

@@ -6,9 +6,10 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from mercer import SparseGPRegressor
-from mercer.errors import JitterWarning
+from mercer.errors import ConvergenceWarning, JitterWarning
 from mercer.estimators import inducing
 from mercer.kernels import RBF, Callable, Linear
 from mercer.likelihoods import Gaussian
@@ -16,7 +17,7 @@ from mercer.posterior import BlockPredictive
 from mercer.selection import STRATEGIES
 
 from .data import quiet_fit
-from .sparse_data import GROUPS, NOISE, X_NEW, M, N, X, Y, Z, fitted, held
+from .sparse_data import GROUPS, NOISE, X_NEW, M, N, X, Y, Z, fitted, held, wavy
 
 # --- inducing inputs -------------------------------------------------------------------------
 
@@ -56,6 +57,37 @@ def test_a_search_that_moves_them_ends_once_it_gains_little():
     assert 10 < model.n_iter_ < 200
     best = np.maximum.accumulate(model.history_["value"])
     assert 0 < best[-1] - best[-10] < 0.1
+
+
+def test_a_search_that_moves_them_says_at_its_limit_what_it_still_gained():
+    model = SparseGPRegressor(approximation="vfe", n_inducing=M, max_iter=12, random_state=0)
+    with pytest.warns(ConvergenceWarning, match=r"last 10 gained [\d.]+ .*usable.*unless"):
+        model.fit(X, Y)
+    with pytest.warns(ConvergenceWarning, match="raise max_iter"):
+        model.set_params(learn_inducing=False, max_iter=1).fit(X, Y)
+
+
+def test_those_of_fitc_stay_where_new_points_join_them():
+    """They suit the rows alone: intervals of new points would be far too narrow."""
+    (A, y), (B, b) = wavy(400), wavy(200, seed=1)
+    settings = {"approximation": "fitc", "n_inducing": 25, "max_iter": 25, "random_state": 0}
+    model = SparseGPRegressor(1.0 * RBF([1.0, 1.0]), augment=True, **settings)
+    still, moved = (
+        quiet_fit(clone(model).set_params(learn_inducing=learn), A, y) for learn in (None, True)
+    )
+    start = quiet_fit(clone(model).set_params(optimizer=None), A, y)
+    np.testing.assert_array_equal(still.inducing_, start.inducing_)
+    assert not np.array_equal(moved.inducing_, start.inducing_)
+    densities = [np.mean(m.log_predictive_density(B, b)) for m in (still, moved)]
+    assert densities[0] > densities[1] + 0.3
+    for name, moves in [("dtc", True), ("vfe", True), ("pitc", True), ("fitc", False)]:
+        other = clone(model).set_params(approximation=name, max_iter=2)
+        assert np.array_equal(quiet_fit(other, A, y).inducing_, start.inducing_) != moves
+
+
+def test_given_inputs_are_as_many_as_they_are():
+    assert len(held(n_inducing=3).fit(X, Y).inducing_) == M
+    assert len(held("pitc", n_inducing=20, augment=True).fit(X, Y).inducing_) == M
 
 
 def test_jitter_is_told_of_where_it_is_not_small_beside_the_noise():

@@ -5,7 +5,9 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy.stats import norm
 from sklearn import config_context
 from sklearn.exceptions import NotFittedError
 
@@ -16,7 +18,7 @@ from mercer.evidence.sparse import InducingInputs, SparseObjective
 from mercer.inference._approximations import APPROXIMATIONS, approximation
 from mercer.inference._sparse_predictive import augmented, nystrom, predictive
 from mercer.kernels import RBF
-from mercer.likelihoods import Gaussian, StudentT
+from mercer.likelihoods import Gaussian, Logistic, Poisson, StudentT
 from mercer.posterior import AugmentedPredictive, Posterior
 from mercer.testing import check_regressor
 
@@ -221,6 +223,47 @@ def test_another_approximation_leaves_nothing_behind():
     assert model.predictive_ is model.posterior_
 
 
+def test_what_a_fit_does_not_have_says_why():
+    assert "no attribute 'posterior_'" in absent(held(), "posterior_")
+    assert "approximation='pic' where new points" in absent(fitted("pic"), "posterior_")
+    assert "with augment=True where" in absent(fitted("vfe", augment=True), "posterior_")
+    taken = fitted("auto", groups=GROUPS)
+    assert "'auto' has taken, where new points" in absent(taken, "posterior_")
+    with pytest.raises(ValueError, match=r"'pic' joins the rows.*use approximation='vfe' or"):
+        taken.loo()
+    counts = SparseGPRegressor(KERNEL, Poisson(), optimizer=None, inducing=Z)
+    quiet_fit(counts, X, np.round(Y**2))
+    assert "by inference='laplace' of Poisson" in absent(counts, "evidence_bounds_")
+
+
+def absent(model, name):
+    assert not hasattr(model, name)
+    with pytest.raises(AttributeError) as caught:
+        getattr(model, name)
+    return str(caught.value)
+
+
+def test_whatever_is_predicted_may_be_joined_to_groups():
+    model, y = fitted("pic"), np.ones(9)
+    groups = pd.Series(["left"] * 9)
+    mean, std = quietly(model.predict, X_NEW, return_std=True, groups=groups)
+    low, high = model.predict_interval(X_NEW, 0.9, groups=groups)
+    np.testing.assert_allclose([low, high], mean + np.outer([-1.0, 1.0], norm.ppf(0.95) * std))
+    z = (y - mean) / std
+    np.testing.assert_allclose(model.predict_cdf(X_NEW, y, groups), norm.cdf(z))
+    density = model.log_predictive_density(X_NEW, y, groups=groups)
+    np.testing.assert_allclose(density, norm.logpdf(z) - np.log(std))
+    step = X_NEW + np.array([1e-6, 0.0])
+    rise = (model.predict(step, groups=groups) - mean) / 1e-6
+    np.testing.assert_allclose(model.predict_gradient(X_NEW, groups).mean[:, 0], rise, atol=1e-4)
+    draws = model.sample_y(X_NEW, 4000, groups=groups)
+    np.testing.assert_allclose(np.mean(draws, axis=1), mean, atol=0.1)
+    with pytest.raises(ValueError, match="groups hold None in row 1"):
+        model.predict_interval(X_NEW[:2], groups=["left", None])
+    with pytest.raises(ValueError, match="approximation='pic' alone"):
+        fitted("vfe").predict_interval(X_NEW, groups=groups)
+
+
 def test_known_noise_goes_with_its_rows():
     known = Gaussian(np.linspace(0.01, 0.3, N))
     exact = GPRegressor(KERNEL, known, optimizer=None).fit(X, Y)
@@ -254,6 +297,8 @@ def test_it_is_found_by_its_names():
         ({"augment": "yes"}, {}, "augment must be True or False"),
         ({"blocks": "random"}, {}, "blocks must be one of 'kmeans', 'contiguous'"),
         ({"approximation": "pep", "power": 2.0}, {}, "power must be from 0"),
+        ({"approximation": "pep", "power": "a"}, {}, "power must be a number, got 'a'"),
+        ({"approximation": "pep", "power": None}, {}, "power must be a number, got None"),
         ({"joint": "no"}, {}, "joint must be 'exact' or 'independent'"),
         ({"approximation": "sor", "joint": "independent"}, {}, "joint='independent'.*'sor'"),
         ({"approximation": "nystrom", "joint": "independent"}, {}, "does not go with 'nystrom'"),
@@ -269,7 +314,18 @@ def test_it_is_found_by_its_names():
             "approximation='vfe' does not have; use 'pitc' or 'pic'",
         ),
         ({"approximation": "pitc"}, {"groups": GROUPS[1:]}, "a label for each of 60 rows"),
-        ({"approximation": "pitc"}, {"groups": np.full(N, np.nan)}, "groups hold NaN"),
+        ({"augment": True}, {"groups": GROUPS}, "'auto' does not have with augment=True; use"),
+        (
+            {"inducing": "query"},
+            {"groups": GROUPS, "query": Z},
+            "'auto' does not have with inducing='query'; use",
+        ),
+        ({"approximation": "pitc"}, {"groups": np.full(N, np.nan)}, "groups hold nan in row 0"),
+        ({"approximation": "pic"}, {"groups": [*GROUPS[1:], np.nan]}, "groups hold nan in row 59"),
+        ({"approximation": "pic"}, {"groups": [*GROUPS[1:], None]}, "groups hold None in row 59"),
+        ({"approximation": "pic"}, {"groups": [pd.NA, *range(1, N)]}, "groups hold <NA> in row 0"),
+        ({"likelihood": Logistic()}, {}, "likelihood of classes.*use SparseGPClassifier"),
+        ({"likelihood": StudentT()}, {"groups": GROUPS}, "groups are blocks.*got inference='lap"),
         ({"likelihood": StudentT(), "approximation": "vfe"}, {}, "'fitc', 'dtc', 'sor', got 'vfe'"),
         ({"likelihood": Gaussian(np.eye(N))}, {}, "couples the rows"),
         ({"kernel": "precomputed"}, {}, "precomputed.*use GPRegressor"),

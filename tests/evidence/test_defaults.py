@@ -1,11 +1,11 @@
-"""Noise that a user gives, and the bounds that it gets from the data."""
+"""Widths of columns, noise that a user gives, and the bounds that it gets from the data."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from mercer.evidence.defaults import bounded_noise
+from mercer.evidence.defaults import bounded_noise, spread
 from mercer.likelihoods import Gaussian
 from mercer.params import Parameter
 
@@ -28,3 +28,16 @@ def test_bounds_of_the_users_own_are_kept():
     given = Gaussian(Parameter(1e5, bounds=(1e4, 1e6)))
     for likelihood in (given, Gaussian(Parameter(1e5, fixed=True)), Gaussian(np.ones(3))):
         assert bounded_noise(likelihood, 4.0) is likelihood
+
+
+@pytest.mark.parametrize("value", [0.1, 0.998, 2.7, -1e300])
+@pytest.mark.parametrize("n", [2, 2500, 20_001])
+def test_a_constant_column_has_width_one_whatever_its_mean_rounds_to(n, value):
+    columns = np.column_stack([np.full(n, value), np.arange(n)])
+    weights = np.linspace(0.1, 3.0, n)
+    for given in (None, weights):
+        width = spread(columns, given)
+        assert width[0] == 1.0
+        centre = np.average(np.arange(n), weights=given)
+        expected = np.sqrt(np.average((np.arange(n) - centre) ** 2, weights=given))
+        assert width[1] == pytest.approx(expected, rel=1e-12)

@@ -98,7 +98,7 @@ def test_leave_one_out_equals_leaving_one_out(name, mean, weighted):
 def test_leave_one_out_of_blocks_is_refused():
     objective = make("dtc")
     objective.kind, objective.groups = approximation("pitc"), np.arange(N) // 10
-    with pytest.raises(ValueError, match="independent given the inducing"):
+    with pytest.raises(ValueError, match="joins the rows of a block"):
         objective.left_out()
 
 

@@ -7,11 +7,11 @@ import warnings
 import numpy as np
 import pytest
 
-from mercer import GPRegressor, means
+from mercer import BayesianCommitteeRegressor, GPRegressor, SparseGPRegressor, means
 from mercer.errors import ConvergenceWarning
 from mercer.evidence import Data, Objective, Optimum, unscaled
 from mercer.kernels import RBF
-from mercer.likelihoods import Gaussian
+from mercer.likelihoods import Gaussian, Laplace
 
 RNG = np.random.default_rng(3)
 X = RNG.uniform(-2, 2, (60, 2))
@@ -46,7 +46,7 @@ class Watched(Objective):
 def watched(monkeypatch):
     monkeypatch.setattr(Watched, "trials", [], raising=False)
     monkeypatch.setattr(Watched, "asked", [], raising=False)
-    monkeypatch.setattr(unscaled, "Objective", Watched)
+    monkeypatch.setattr("mercer.evidence.objective.Objective", Watched)
     return Watched
 
 
@@ -86,6 +86,21 @@ def test_the_fit_is_kept_whatever_happens(where, error, watched, monkeypatch):
     model, said = heard(WAVE)
     assert watched.trials and model.status_ == "converged"
     assert "interrupted" not in said and "no variance" not in said
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        SparseGPRegressor(RBF(), approximation="vfe", n_inducing=20, random_state=0),
+        SparseGPRegressor(RBF(), approximation="pic", n_inducing=20, random_state=0),
+        SparseGPRegressor(RBF(), Laplace(), n_inducing=20, random_state=0),
+        BayesianCommitteeRegressor(RBF(), n_members=2, random_state=0),
+    ],
+    ids=["vfe", "pic", "latent", "committee"],
+)
+def test_a_function_is_lost_through_inducing_inputs_and_in_parts_too(model):
+    with pytest.warns(ConvergenceWarning, match="no variance that could be learned"):
+        model.fit(X, WAVE)
 
 
 def test_a_function_lost_beside_noise_that_is_known():

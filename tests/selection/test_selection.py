@@ -346,6 +346,10 @@ def test_bad_arguments(choose):
         choose(RBF(), np.full((3, 2), np.nan), 2)
     with pytest.raises(ValueError, match="at least one row is wanted"):
         choose(RBF(), np.empty((0, 2)), 2)
+    with pytest.raises(ValueError, match=r"kernel must be one of mercer\.kernels.*got an array"):
+        choose(inputs(), RBF(), 2)
+    with pytest.raises(ValueError, match=r"kernel must be one of mercer\.kernels.*got None"):
+        nystrom(None, inputs(), inputs()[:2])
     with pytest.raises(ValueError, match="at most the number of rows, 40, got 41"):
         random_subset(inputs(), 41)
     with pytest.raises(ValueError, match="at least one basis point is wanted"):

@@ -72,6 +72,11 @@ def test_what_is_needed():
         for y_or_none, noise in ((None, 0.1), (y, None)):
             with pytest.raises(ValueError, match=f"{name!r} looks at the targets: give y"):
                 select(name, RBF(), X, y_or_none, 3, noise)
+    for choose in (information_gain, matching_pursuit):
+        with pytest.raises(ValueError, match=r"kernel must be one of mercer\.kernels"):
+            choose(None, X, y, 3, 0.1)
+    with pytest.raises(ValueError, match=r"kernel must be one of mercer\.kernels"):
+        select("random", None, X, y, 3)
     with pytest.raises(ValueError, match="m must be a whole number"):
         select("random", RBF(), X, y, 0)
     with pytest.raises(ValueError, match="n_candidates must be a whole number"):

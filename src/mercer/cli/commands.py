@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+from mercer.cli.columns import TableColumn
 from mercer.cli.errors import InputError, listed
 from mercer.cli.fitting import FitOptions, fit_table
 from mercer.cli.model import TableModel
@@ -12,6 +13,7 @@ from mercer.cli.output import published, require_table_name, require_writable, w
 from mercer.cli.progress import watch
 from mercer.cli.report import report
 from mercer.cli.tables import read_table
+from mercer.estimators.regressor import BayesianRegressor
 from mercer.posterior import load, save
 
 __all__ = ["load_model", "run_fit", "run_info", "run_predict"]
@@ -64,14 +66,27 @@ def run_info(model: str) -> None:
 
 
 def load_model(path: str) -> TableModel:
-    """Return the model that ``mercer fit`` wrote to a file."""
+    """Return the model that ``mercer fit`` wrote to a file, or that was saved from Python.
+
+    The latter knows the names of its columns if it was fitted to a frame, but not that of its
+    target, which is called y.
+    """
     found = load(path)
-    if not isinstance(found, TableModel):
+    if isinstance(found, TableModel):
+        return found
+    names = getattr(found, "feature_names_in_", None)
+    what = f"{path} holds a {type(found).__name__} that was saved from Python and"
+    if names is None:
         raise InputError(
-            f"{path} holds a {type(found).__name__} that was saved from Python and knows no names "
-            "of columns; a file that `mercer fit` wrote is wanted"
+            f"{what} knows no names of columns; fit it to a frame, or give a file that "
+            "`mercer fit` wrote"
         )
-    return found
+    if not isinstance(found, BayesianRegressor) or found._multioutput:
+        raise InputError(
+            f"{what} does not predict a column of numbers, which is what this command writes; use "
+            "mercer.load in Python"
+        )
+    return TableModel("y", [TableColumn(name, "number") for name in names], found, {})
 
 
 def _note(notes: Sequence[str]) -> None:

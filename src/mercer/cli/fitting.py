@@ -16,8 +16,9 @@ from mercer.cli.errors import InputError, listed
 from mercer.cli.kernels import build_kernel
 from mercer.cli.methods import METHODS
 from mercer.cli.model import TableModel
-from mercer.cli.summary import summarise
+from mercer.cli.summary import summarise, with_options
 from mercer.cli.tables import Table
+from mercer.errors import TooLargeError
 from mercer.evidence.defaults import deviation, spread
 from mercer.evidence.optimum import Report
 
@@ -73,7 +74,10 @@ def fit_table(table: Table, options: FitOptions, watch: Watch) -> TableModel:
         with watch(1 + options.restarts, X.shape[1]) as verbose:
             estimator.set_params(verbose=verbose)
             labels = [label for c in columns for label in c.labels]
-            estimator.fit(NamedColumns(X, labels), y, sample_weight=weights)
+            try:
+                estimator.fit(NamedColumns(X, labels), y, sample_weight=weights)
+            except TooLargeError as error:
+                raise TooLargeError(with_options(str(error))) from error
         estimator.set_params(verbose=0)
         # scikit-learn's checks take names from frames alone
         estimator.feature_names_in_ = np.array(labels, dtype=object)

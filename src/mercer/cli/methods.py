@@ -27,6 +27,13 @@ def _gp(**options: Any) -> Any:
     return GPRegressor(**options)
 
 
+def _sparse(**options: Any) -> Any:
+    from mercer.estimators import SparseGPRegressor
+
+    return SparseGPRegressor(**options)
+
+
 METHODS = {
     "gp": Method("exact Gaussian process regression, up to some ten thousand rows", _gp),
+    "sparse": Method("sparse Gaussian process regression, from some thousand rows on", _sparse),
 }

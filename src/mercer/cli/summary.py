@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Sequence
 from os.path import basename
@@ -67,7 +68,8 @@ def summarise(
     if noise is not None:
         summary["noise_std"] = float(np.sqrt(noise))
     if hasattr(estimator, "loo"):
-        summary["leave_one_out"] = _leave_one_out(estimator)
+        with contextlib.suppress(ValueError):  # there is no closed form of it for blocks of rows
+            summary["leave_one_out"] = _leave_one_out(estimator)
     return summary
 
 
@@ -138,11 +140,13 @@ _INSTEAD = [
     (r"Give length scales .* chosen from the data", "Try --restarts 5, or another --kernel"),
     (r"; if the start is what you know, say so with .*", ""),
     (r" \(kept as `jitter_`\)", ""),
+    (r"SparseGPRegressor and .* are made", "--method sparse is made"),
+    (r"Raise n_inducing, to (\d+) say", r"SparseGPRegressor(n_inducing=\1) in Python has more"),
 ]
 
 
 def with_options(text: str) -> str:
-    """Return a warning with the options of the command line in place of the estimator's."""
+    """Return a warning or an error with the command line's options in place of the estimator's."""
     for pattern, instead in _INSTEAD:
         text = re.sub(pattern, instead, text)
     return text

@@ -28,16 +28,13 @@ class ClassFit(ClassEvidence):
 
     history_: Any
 
-    def __getattr__(self, name: str) -> Any:
-        """Raise AttributeError, which of `posterior_` says where it is if there are several."""
+    def _absent(self, name: str) -> str | None:
         if name == "posterior_" and "posteriors_" in self.__dict__:
-            raise AttributeError(
+            return (
                 "there is no posterior_ where each class was fitted against the rest: posteriors_ "
-                "is the list of them, in the order of classes_",
-                name=name,
-                obj=self,
+                "is the list of them, in the order of classes_"
             )
-        return self.__getattribute__(name)  # once more, for its own words
+        return None
 
     def _finish(
         self, prepared: PreparedClasses, optima: list[Optimum], columns: list[str] | None

@@ -57,8 +57,11 @@ def soft_kind(given: Any) -> str | None:
     return given
 
 
-def class_model(estimator: Any, n_classes: int) -> ClassModel:
-    """Return the model of the labels, if its engine takes it; see `GPClassifier` for the rules."""
+def class_model(estimator: Any, n_classes: int, sparse: bool = False) -> ClassModel:
+    """Return the model of the labels, if its engine takes it; see `GPClassifier` for the rules.
+
+    If `sparse`, it has to take it with inducing inputs.
+    """
     spec, soft = estimator.likelihood, soft_kind(estimator.soft_labels)
     likelihood: Likelihood | Softmax
     kind = _kind(estimator, spec, n_classes, soft)
@@ -75,7 +78,7 @@ def class_model(estimator: Any, n_classes: int) -> ClassModel:
     else:
         base = _of_two(spec)
         likelihood = base if soft is None else SoftLabels(base, soft)
-    require_pair(likelihood, estimator.inference)
+    require_pair(likelihood, estimator.inference, sparse)
     return ClassModel(kind, likelihood)
 
 

@@ -109,7 +109,8 @@ def begin_classes(
 ) -> BegunClasses:
     """Return the model that a classifier starts from: the user's, or that of the last fit.
 
-    If `dense`, matrices of n x n are going to be written out, for which there must be memory.
+    If `dense`, matrices of n x n are going to be written out, for which there must be memory;
+    otherwise it is a model with inducing inputs.
     """
     precomputed = is_precomputed(estimator)
     kernel, noise = (None, None) if precomputed else as_kernel(estimator.kernel, X)
@@ -120,7 +121,7 @@ def begin_classes(
         )
     mean = means.from_spec(estimator.mean)
     rows = _validated(estimator, X, y, sample_weight, kernel, precomputed)
-    model = class_model(estimator, len(rows.targets.classes))
+    model = class_model(estimator, len(rows.targets.classes), sparse=not dense)
     if dense:
         _require_memory(estimator, model, rows, precomputed)
     if precomputed:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mercer import means
 from mercer.compute import thread_count
-from mercer.estimators.inducing import member_numbers
+from mercer.estimators.inducing import member_numbers, require_columns
 from mercer.estimators.memory import require_memory
 from mercer.estimators.nested import column_names
 from mercer.estimators.options import (
@@ -191,14 +191,17 @@ random_state, verbose
         self._check()
         with all_or_nothing(self):
             kernel, noise = as_kernel(self.kernel, X)
-            likelihood = as_likelihood(self.likelihood, noise)
+            likelihood = as_likelihood(self.likelihood, noise, "SparseGPClassifier")
             if not (likelihood is None or isinstance(likelihood, Gaussian)):
                 raise ValueError(
                     f"BayesianCommitteeRegressor is for Gaussian noise, got {likelihood!r}; "
-                    "GPRegressor takes other noise"
+                    "SparseGPRegressor and GPRegressor take other noise"
                 )
             rows = checked_rows(self, X, y, sample_weight, kernel)
             begun = begin(self, kernel, likelihood, means.from_spec(self.mean), rows)
+            if query is not None:  # before a long fit rather than after it
+                require_columns("query", query, begun)
+                self._checked_inputs(query, begun.kernel)
             objective = self._objective_of(begun)
             with naming_the_model(objective):
                 optimum = search(self, objective, begun.undetermined, column_names(X))
@@ -250,6 +253,14 @@ random_state, verbose
             self.query_mean_, self.query_cov_ = self.predict_joint(query, latent=True)
 
     # --- predicting -----------------------------------------------------------------------------
+
+    def _absent(self, name: str) -> str | None:
+        if name == "posterior_" and "members_" in self.__dict__:
+            return (
+                "there is no posterior_ of a committee: members_ is the list of its members', and "
+                "predictive_ what predicts; SparseGPRegressor with approximation='vfe' has one"
+            )
+        return None
 
     def _prior(self) -> Posterior:
         """Return the process that members share, before any data."""

@@ -33,6 +33,7 @@ __all__ = [
     "different_rows",
     "inducing_inputs",
     "member_numbers",
+    "require_columns",
     "unless_ones",
     "wanted_number",
 ]
@@ -94,9 +95,7 @@ def inducing_inputs(
     kernel, data, spec = begun.kernel, begun.data, estimator.inducing
     if query is not None or not isinstance(spec, str):
         name, given = ("inducing", spec) if query is None else ("query", query)
-        shape = np.shape(given)
-        if kernel.is_numeric and len(shape) == 2 and shape[1] != data.X.shape[1]:
-            raise ValueError(f"{name} must have the {data.X.shape[1]} columns of X, got {shape[1]}")
+        require_columns(name, given, begun)
         return kernel.inputs(given, name), query is None
     if last is not None and _as_many(estimator, last, data.X):
         return last, True
@@ -106,6 +105,13 @@ def inducing_inputs(
         widths = spread(X, rows.weights)
         return kmeans(X, m, widths, weights=rows.weights, rng=rng).centres, True
     return X[_chosen(spec, begun, rows, m, rng)], m < len(X)
+
+
+def require_columns(name: str, given: Any, begun: Begun) -> None:
+    """Raise ValueError for inputs of another number of columns than the rows have."""
+    shape, X = np.shape(given), begun.data.X
+    if begun.kernel.is_numeric and len(shape) == 2 and shape[1] != X.shape[1]:
+        raise ValueError(f"{name} must have the {X.shape[1]} columns of X, got {shape[1]}")
 
 
 def _as_many(estimator: Any, last: Any, X: Any) -> bool:

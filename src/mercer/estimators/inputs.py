@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-__all__ = ["names_left_out", "require_numbers", "require_targets"]
+__all__ = ["is_missing", "names_left_out", "require_numbers", "require_targets"]
 
 _ADVICE = {
     "text": "encode text by scikit-learn's OneHotEncoder, or by its OrdinalEncoder with "
@@ -40,8 +40,7 @@ def require_numbers(X: Any, name: str = "X") -> None:
     """
     if issparse(X):
         raise TypeError(
-            f"{name} is a sparse matrix, and an exact Gaussian process works on dense numbers; "
-            f"give {name}.toarray()"
+            f"{name} is a sparse matrix, and kernels work on dense numbers; give {name}.toarray()"
         )
     shape: tuple[int, ...] = getattr(X, "shape", ())
     if len(shape) == 2 and shape[1] == 0 and shape[0] > 0:
@@ -106,6 +105,11 @@ def _require_finite(X: Any, name: str) -> None:
         f"Input {name} contains {what}: {'; '.join(parts)} (counted from 0). Leave those rows out"
         + ("" if name == "y" else ", or fill the values in, for instance by SimpleImputer")
     )
+
+
+def is_missing(value: Any) -> bool:
+    """Whether this stands for no value: None, NaN, and what pandas has for it."""
+    return value is None or _is_na(value) or bool(value != value)
 
 
 def _is_na(value: Any) -> bool:

@@ -41,14 +41,8 @@ def _container_memory() -> int | None:
         return None
 
 
-_REGRESSORS = (
-    "SparseGPRegressor and BayesianCommitteeRegressor are made for this size; so are "
-    "SparseGreedyGPRegressor and OnlineGPRegressor, in versions of Mercer that have them"
-)
-_CLASSIFIERS = (
-    "SparseGPClassifier is made for this size; so is OnlineGPClassifier, in versions of Mercer "
-    "that have it"
-)
+_REGRESSORS = "SparseGPRegressor and BayesianCommitteeRegressor are made for this size"
+_CLASSIFIERS = "SparseGPClassifier is made for this size"
 
 
 def require_memory(

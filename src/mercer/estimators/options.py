@@ -15,6 +15,7 @@ __all__ = [
     "require_count",
     "require_flag",
     "require_instance",
+    "require_number",
 ]
 
 
@@ -44,6 +45,12 @@ def require_count(name: str, value: Any, least: int) -> None:
     """Raise ValueError unless the value is a whole number of at least so many."""
     if not is_whole(value) or value < least:
         raise ValueError(f"{name} must be a whole number from {least}, got {value!r}")
+
+
+def require_number(name: str, value: Any) -> None:
+    """Raise ValueError unless the value is a number; a flag is none."""
+    if not isinstance(value, (int, float, np.number)) or is_flag(value):
+        raise ValueError(f"{name} must be a number, got {value!r}")
 
 
 def require_instance(name: str, spec: Any) -> None:

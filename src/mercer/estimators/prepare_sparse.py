@@ -23,6 +23,7 @@ from mercer.estimators.prepare_exact import Begun, begin, exact_objective
 from mercer.estimators.rows import Rows
 from mercer.evidence import Data, Objective, Optimum, maximise
 from mercer.evidence.mended import mended
+from mercer.evidence.optimum import Report, tell
 from mercer.evidence.sparse import InducingInputs, SparseObjective
 from mercer.evidence.sparse_latent import SparseLatentObjective
 from mercer.inference._approximations import Approximation, approximation
@@ -30,7 +31,7 @@ from mercer.kernels import Kernel
 from mercer.likelihoods import Gaussian
 from mercer.means import Mean
 
-__all__ = ["PreparedSparse", "kind_of", "prepare_sparse"]
+__all__ = ["PreparedSparse", "against_blocks", "kind_of", "prepare_sparse"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -82,20 +83,22 @@ def kind_of(estimator: Any) -> Approximation:
     """
     name = estimator.approximation
     if name == "auto":
-        name = "pic" if _takes_blocks(estimator) else "vfe"
+        name = "pic" if against_blocks(estimator) is None else "vfe"
     return approximation(_TRAINED_AS.get(name, name), estimator.power, estimator.joint)
 
 
-def _takes_blocks(estimator: Any) -> bool:
-    """Whether nothing that is asked for goes without the blocks of "pic"."""
-    named = isinstance(estimator.inducing, str)
-    return bool(
-        not estimator.learn_inducing
-        and not estimator.augment
-        and estimator.joint == "exact"
-        and not (named and estimator.inducing == "query")
-        and getattr(estimator.kernel, "is_numeric", True)
-    )
+def against_blocks(estimator: Any) -> str | None:
+    """Return what is asked for that goes without the blocks of "pic", None if nothing is."""
+    if estimator.learn_inducing:
+        return "learn_inducing=True"
+    if estimator.augment:
+        return "augment=True"
+    if estimator.joint != "exact":
+        return f"joint={estimator.joint!r}"
+    if isinstance(estimator.inducing, str) and estimator.inducing == "query":
+        return "inducing='query'"
+    numeric = getattr(estimator.kernel, "is_numeric", True)
+    return None if numeric else "inputs that are not numbers"
 
 
 def prepare_sparse(
@@ -106,22 +109,23 @@ def prepare_sparse(
     rows: Rows,
     labels: NDArray[Any] | None = None,
     query: Any = None,
+    report: Report | None = None,
 ) -> PreparedSparse:
     """Return the objective of a fit by a `SparseGPRegressor`, at its start.
 
     Hyperparameters start from an exact fit to a sample of the rows, which takes a moment; with
     "auto" and blocks they are those of a larger one. Inducing inputs and blocks are chosen under
-    these.
+    these. `report` is told of each stage.
     """
     rng, kind = as_generator(estimator.random_state), kind_of(estimator)
     begun = begin(estimator, kernel, likelihood, mean, rows)
     if estimator.approximation == "sod":
         return _subset_of_data(estimator, begun, kind, rows.multioutput, rng)
     if estimator.approximation == "auto" and kind.training == "blocks":
-        return _by_sample(estimator, begun, kind, rows.multioutput, rng, labels)
+        return _by_sample(estimator, begun, kind, rows.multioutput, rng, labels, report)
     if begun.searched and not begun.warm:
-        begun = _from_sample(begun, rng)
-    objective, labels = _of_all(estimator, begun, kind, rng, labels, query)
+        begun = _from_sample(begun, rng, report)
+    objective, labels = _of_all(estimator, begun, kind, rng, labels, query, report)
     return PreparedSparse(objective, objective, begun.undetermined, rows.multioutput, labels)
 
 
@@ -132,11 +136,13 @@ def _of_all(
     rng: np.random.Generator,
     labels: NDArray[Any] | None,
     query: Any = None,
+    report: Report | None = None,
 ) -> tuple[SparseObjective, NDArray[Any] | None]:
     """Return the objective of all rows, and what their blocks are called, in its order."""
     groups = None
     if kind.training == "blocks":
         if labels is None:
+            tell(report, f"cutting {len(begun.data.Y)} rows into blocks")
             labels = block_numbers(estimator, begun, rng)
         order = np.argsort(labels, kind="stable")  # the rows of a block stand together
         labels = labels[order]
@@ -144,10 +150,15 @@ def _of_all(
         weights = None if begun.data.weights is None else begun.data.weights[order]
         begun = _of_rows(begun, order, weights)
     last = estimator.inducing_ if begun.warm else None
+    tell(report, "choosing inducing inputs")
     points, movable = inducing_inputs(estimator, begun, query, rng, last)
     moved = estimator.learn_inducing
     if moved is None:
-        moved = estimator.approximation != "auto" or kind.training != "blocks"
+        by_itself = estimator.approximation == "auto" and kind.training == "blocks"
+        # FITC's evidence finds places that suit its rows alone: a new point that sees all rows
+        # would be far too sure there.
+        blind = estimator.augment and kind.training == "independent" and kind.power == 1.0
+        moved = not by_itself and not blind
     learned = moved and begun.searched and begun.kernel.is_numeric and movable
     inducing = InducingInputs(points, begun.widths if learned else None)
     return _objective(begun, inducing, kind, groups), labels
@@ -160,6 +171,7 @@ def _by_sample(
     multioutput: bool,
     rng: np.random.Generator,
     labels: NDArray[Any] | None,
+    report: Report | None,
 ) -> PreparedSparse:
     """Return the objective of an exact fit to a sample, whose hyperparameters all rows take.
 
@@ -175,10 +187,14 @@ def _by_sample(
         whole = _objective(begun, points, approximation("vfe"))
         return PreparedSparse(objective, whole, begun.undetermined, multioutput, None)
 
+    if begun.searched and begun.undetermined is None:
+        tell(report, f"searching {len(sample.data.Y)} of {len(begun.data.Y)} rows")
+
     def after(theta: Floats) -> tuple[SparseObjective, NDArray[Any] | None]:
-        whole, names = _of_all(estimator, _with(begun, objective, theta), kind, rng, labels)
+        found = _with(begun, objective, theta)
+        whole, names = _of_all(estimator, found, kind, rng, labels, report=report)
         if begun.searched and begun.undetermined is None:
-            whole = mended(whole, begun.kernel, begun.variance, rng)
+            whole = mended(whole, begun.kernel, begun.variance, rng, report)
         return whole, names
 
     return PreparedSparse(objective, None, begun.undetermined, multioutput, labels, after)
@@ -207,9 +223,11 @@ def _subset_of_data(
     return PreparedSparse(exact, whole, begun.undetermined, multioutput, None)
 
 
-def _from_sample(begun: Begun, rng: np.random.Generator) -> Begun:
+def _from_sample(begun: Begun, rng: np.random.Generator, report: Report | None) -> Begun:
     """Return the model with hyperparameters of an exact fit to a sample of the rows."""
-    objective = exact_objective(_sample(begun, _SAMPLE, rng), again=False)
+    sample = _sample(begun, _SAMPLE, rng)
+    objective = exact_objective(sample, again=False)
+    tell(report, f"starting from an exact fit to {len(sample.data.Y)} of {len(begun.data.Y)} rows")
     optimum = maximise(objective, max_iter=_ITERATIONS)
     if optimum.status == "interrupted":
         raise KeyboardInterrupt  # there is no model of all rows yet that could be kept

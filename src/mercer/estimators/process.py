@@ -34,6 +34,17 @@ class FittedProcess:
     mean_: Any
     _pairwise: bool = False
 
+    def __getattr__(self, name: str) -> Any:
+        """Raise AttributeError, which says why where a fitted model has no such attribute."""
+        why = self._absent(name)
+        if why is not None:
+            raise AttributeError(why, name=name, obj=self)
+        return self.__getattribute__(name)  # once more, for its own words
+
+    def _absent(self, name: str) -> str | None:
+        """Return why this fit has not set an attribute that others set; None for any other."""
+        return None
+
     @property
     def _has_parts(self) -> bool:
         """Whether several parts were fitted by themselves: one class against the rest each."""
@@ -64,11 +75,13 @@ class FittedProcess:
 
     def _posteriors(self) -> list[Posterior]:
         """Return the posterior of each part that was fitted by itself."""
-        return self.posteriors_ if self._has_parts else [self.posterior_]  # type: ignore[attr-defined]
+        return self.posteriors_ if self._has_parts else [self.posterior_]
 
     def _new_inputs(self, X: Any) -> Any:
         """Return rows to predict, checked: inputs as the kernel takes them, or of its matrix."""
-        kernel = self._models()[0][0]
+        return self._checked_inputs(X, self._models()[0][0])
+
+    def _checked_inputs(self, X: Any, kernel: Kernel) -> Any:
         if self._pairwise:
             require_numbers(X)
             return check_array(X, dtype=np.float64)

@@ -81,14 +81,19 @@ def require_mercer(kernel: Kernel) -> None:
         )
 
 
-def as_likelihood(spec: Any, from_kernel: Parameter | None) -> Likelihood | None:
-    """Return the likelihood, or None where Gaussian noise is to be chosen from the data."""
+def as_likelihood(
+    spec: Any, from_kernel: Parameter | None, classifier: str = "GPClassifier"
+) -> Likelihood | None:
+    """Return the likelihood, or None where Gaussian noise is to be chosen from the data.
+
+    `classifier` is that which takes a likelihood of classes instead.
+    """
     if spec is None:
         return None if from_kernel is None else Gaussian(from_kernel)
     if getattr(spec, "is_of_labels", False):
         raise ValueError(
             f"{spec!r} is a likelihood of classes, and the targets of a regression are numbers; "
-            "use GPClassifier"
+            f"use {classifier}"
         )
     if not isinstance(spec, Likelihood):
         require_instance("likelihood", spec)

@@ -43,12 +43,16 @@ _BLURRED = 1e-3
 
 
 def search(
-    estimator: Any, objective: Guarded, undetermined: str | None, columns: list[str] | None
+    estimator: Any,
+    objective: Guarded,
+    undetermined: str | None,
+    columns: list[str] | None,
+    report: Report | None = None,
 ) -> Optimum:
     """Return where the search ends that a regressor asks for.
 
     `undetermined` says why the targets say nothing about it, None if they do; `columns` are the
-    inputs' names.
+    inputs' names; `report` is that of a fit which has more stages.
     """
     if estimator.optimizer is None:
         # The factorisation that makes the posterior is all the work there is.
@@ -62,7 +66,7 @@ def search(
             UndeterminedWarning,
         )
         return Optimum(objective.theta, np.nan, "fixed", undetermined)
-    report = report_of(estimator)
+    report = report_of(estimator) if report is None else report
     joint = getattr(estimator, "objective", "evidence") == "joint"
     if joint:  # which goes with inference="map" alone
         mode = cast(LatentObjective, objective)

@@ -53,8 +53,9 @@ random_state, verbose
         What is assumed of a latent function given u. "fitc" keeps the variances of the rows,
         "dtc" and "sor" none of what u does not explain; probabilities by "sor" are too sure far
         from the data.
-    n_inducing : int, default 200
-        How many inducing inputs to choose.
+    n_inducing : int or None, default 200
+        How many inducing inputs to choose; None is 500, as in `SparseGPRegressor`. It counts for
+        nothing where `inducing` is an array or "query".
     inducing : str or array of shape (m, d), default "kmeans"
         Where they start: a strategy of :func:`mercer.selection.select`, the inputs themselves, or
         "query", the points that `fit` is given as such. Strategies that look at targets take
@@ -118,7 +119,7 @@ sample_weight_, theta_
         *,
         inference: str = "laplace",
         approximation: str = "fitc",
-        n_inducing: int = 200,
+        n_inducing: int | None = 200,
         inducing: Any = "kmeans",
         learn_inducing: bool = False,
         soft_labels: bool | str = False,

@@ -13,6 +13,7 @@ from mercer.estimators.search import warn_of_fit, warn_of_unexplained
 from mercer.estimators.sparse_latent import unexplained_by
 from mercer.evidence import Data, LatentObjective, Optimum
 from mercer.evidence.guarded import Fitted, Guarded
+from mercer.evidence.optimum import Report, tell
 from mercer.evidence.sparse import InducingInputs, SparseObjective
 from mercer.evidence.sparse_latent import SparseLatentObjective
 from mercer.inference._approximations import Approximation, approximation
@@ -35,9 +36,10 @@ class SparseFit(FittedEvidence):
     evidence_bounds_: tuple[float, float]
     _predictive: Predictive | None
 
-    def _finish(self, prepared: PreparedSparse, optimum: Optimum) -> None:
+    def _finish(self, prepared: PreparedSparse, optimum: Optimum, report: Report | None) -> None:
         objective = prepared.objective
         objective.hold_jitter(optimum.jitter)
+        tell(report, f"making the posterior of {len(objective.data.Y)} rows")
         fit = objective.fitted(optimum.theta)
         self._keep(objective, fit, optimum, prepared.multioutput)
         self.inducing_, self._scale = fit.posterior.basis.points, fit.posterior.scale
@@ -46,7 +48,7 @@ class SparseFit(FittedEvidence):
         for name in ("posterior_", "evidence_bounds_"):  # of a fit before
             self.__dict__.pop(name, None)
         warn_of_fit(objective, fit, searched=optimum.status != "fixed")
-        kind = self._finish_noise(prepared, optimum, fit)
+        kind = self._finish_noise(prepared, optimum, fit, report)
         self._kind = (kind.name, kind.power, kind.test)
         self.approximation_ = kind.name
         if objective.inference == "exact":
@@ -55,9 +57,10 @@ class SparseFit(FittedEvidence):
             self.approximation_ = "nystrom"
         if self._predictive is None or kind.test == "independent":
             self.posterior_ = fit.posterior
+        tell(report, "done")
 
     def _finish_noise(
-        self, prepared: PreparedSparse, optimum: Optimum, fit: Fitted
+        self, prepared: PreparedSparse, optimum: Optimum, fit: Fitted, report: Report | None
     ) -> Approximation:
         """Keep what predicts and what is left unexplained; return the approximation."""
         objective, whole = prepared.objective, prepared.whole
@@ -75,6 +78,7 @@ class SparseFit(FittedEvidence):
             problem = whole.problem(*whole.unpack(optimum.theta))
         self._groups = whole.groups
         self._predictive = self._beyond(problem, prepared.labels)
+        tell(report, "bounding the exact evidence")
         self._certify(problem, whole.constant())
         return whole.kind
 
@@ -97,11 +101,30 @@ class SparseFit(FittedEvidence):
         lower, upper, left = evidence_bounds(problem)
         lower, upper = float(lower + constant), float(upper + constant)
         self.evidence_bounds_ = lower, upper
-        self.unexplained_ = float(left / len(problem.Y))
+        total = len(problem.Y) if problem.weights is None else np.sum(problem.weights)
+        self.unexplained_ = float(left / total)
         signal, noise = float(np.mean(self.kernel_.diag(problem.X))), float(np.mean(problem.noise))
         more = f"; the exact log evidence is between {lower:.4g} and {upper:.4g}"
         sizes = len(self.inducing_), len(problem.Y)
         warn_of_unexplained(self, self.unexplained_, signal, noise, *sizes, more)
+
+    def _absent(self, name: str) -> str | None:
+        if "approximation_" not in self.__dict__:
+            return None
+        if name == "posterior_":
+            how = "augment=True" if self.augment else f"approximation={self.approximation_!r}"
+            taken = ", which 'auto' has taken," if self.approximation == "auto" else ""
+            return (
+                f"there is no posterior_ with {how}{taken} where new points need the training rows "
+                "too: predictive_ is what predicts. approximation='vfe' with augment=False has one"
+            )
+        if name == "evidence_bounds_":
+            return (
+                "evidence_bounds_ are had with Gaussian noise and inference='auto' alone; this fit "
+                f"is by inference={self.inference_!r} of {type(self.likelihood_).__name__}, with "
+                "log_marginal_likelihood_value_ for its evidence"
+            )
+        return None
 
     @property
     def predictive_(self) -> Predictive:

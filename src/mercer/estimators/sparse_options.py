@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mercer.estimators.inputs import is_missing
 from mercer.estimators.options import (
     check_search_options,
     require_choice,
     require_count,
     require_flag,
+    require_number,
 )
-from mercer.estimators.prepare_sparse import kind_of
+from mercer.estimators.prepare_sparse import against_blocks, kind_of
 from mercer.estimators.rows import is_precomputed
 from mercer.evidence import best_engine, require_pair
 from mercer.inference._approximations import APPROXIMATIONS
@@ -25,6 +27,7 @@ __all__ = [
     "block_labels",
     "check_inducing_options",
     "check_sparse_options",
+    "checked_labels",
     "latent_engine",
 ]
 
@@ -44,13 +47,16 @@ def check_sparse_options(estimator: Any, groups: Any, query: Any) -> None:
     require_choice("blocks", estimator.blocks, ("kmeans", "contiguous"))
     for name in ("augment", "normalize_y"):
         require_flag(name, getattr(estimator, name))
+    require_number("power", estimator.power)
     kind = kind_of(estimator)  # which checks power and joint
     check_search_options(estimator)
     queried = check_inducing_options(estimator, query)
     if groups is not None and kind.training != "blocks":
+        against = against_blocks(estimator) if estimator.approximation == "auto" else None
+        why = "" if against is None else f" with {against}"
         raise ValueError(
             f"groups are blocks of rows, which approximation={estimator.approximation!r} does not "
-            "have; use 'pitc' or 'pic'"
+            f"have{why}; use 'pitc' or 'pic'"
         )
     if estimator.approximation == "sod" and (queried or not isinstance(estimator.inducing, str)):
         raise ValueError(
@@ -65,11 +71,11 @@ def check_sparse_options(estimator: Any, groups: Any, query: Any) -> None:
         raise ValueError("augment=True goes with neither 'nystrom', 'sod' nor joint='independent'")
 
 
-def latent_engine(estimator: Any, likelihood: Likelihood | None) -> str | None:
+def latent_engine(estimator: Any, likelihood: Likelihood | None, groups: Any = None) -> str | None:
     """Return the engine for a latent function that a `SparseGPRegressor` asks for.
 
     None is for Gaussian noise, whose posterior has a closed form. Raises ValueError for one that
-    does not take the likelihood, and for options that want the closed form.
+    does not take the likelihood, and for options and groups that want the closed form.
     """
     gaussian = likelihood is None or isinstance(likelihood, Gaussian)
     inference: str = estimator.inference
@@ -91,6 +97,11 @@ def latent_engine(estimator: Any, likelihood: Likelihood | None) -> str | None:
                 f"{name}=True goes with Gaussian noise and inference='auto' alone, got "
                 f"inference={inference!r} of {type(given).__name__}"
             )
+    if groups is not None:
+        raise ValueError(
+            "groups are blocks of rows, which go with Gaussian noise and inference='auto' alone, "
+            f"got inference={inference!r} of {type(given).__name__}; leave them out"
+        )
     return inference
 
 
@@ -122,13 +133,22 @@ def check_inducing_options(estimator: Any, query: Any) -> bool:
 
 def block_labels(groups: ArrayLike, kept: NDArray[np.bool_]) -> NDArray[Any]:
     """Return the blocks that the rows which are kept belong to, checked, in a form to be saved."""
-    labels = np.asarray(groups)
-    if labels.dtype == object:
-        labels = np.array(labels.tolist())
-    if labels.shape != kept.shape:
+    shape = np.shape(groups)
+    if shape != kept.shape:
         raise ValueError(
-            f"groups must have a label for each of {kept.size} rows, got shape {labels.shape}"
+            f"groups must have a label for each of {kept.size} rows, got shape {shape}"
         )
-    if labels.dtype.kind == "f" and np.any(np.isnan(labels)):
-        raise ValueError("groups hold NaN, and each row must belong to a block")
-    return np.asarray(labels[kept])
+    return np.asarray(checked_labels(groups)[kept])
+
+
+def checked_labels(groups: ArrayLike) -> NDArray[Any]:
+    """Return labels of blocks, none of them missing, in a form to be saved."""
+    given = np.asarray(groups, dtype=object)  # NaN among text would be text
+    missing = [i for i, label in enumerate(given.tolist()) if is_missing(label)]
+    if missing:
+        raise ValueError(
+            f"groups hold {given[missing[0]]!r} in row {missing[0]}, counted from 0, and each row "
+            "must belong to a block"
+        )
+    labels = np.asarray(groups)
+    return np.array(labels.tolist()) if labels.dtype == object else labels

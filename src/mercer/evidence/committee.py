@@ -7,7 +7,7 @@ on Mercer's threads, and no more matrices exist than threads.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -302,6 +302,10 @@ class CommitteeObjective(Guarded):
                 "cross-validation"
             )
         return Objective(self.kernel, self.likelihood, self.mean, self.data).left_out()
+
+    def under(self, kernel: Kernel, likelihood: Any, theta: ArrayLike) -> CommitteeObjective:
+        """Return the objective of another kernel and likelihood."""
+        return CommitteeObjective(kernel, likelihood, self.mean, self.data, self.assignment)
 
     def __copy__(self) -> CommitteeObjective:
         """Return an objective with the same jitter."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,6 @@ from mercer.evidence.at_bounds import (
 from mercer.evidence.defaults import deviation, rounding
 from mercer.evidence.directions import Directions
 from mercer.evidence.guarded import Guarded
-from mercer.evidence.latent import LatentObjective
 from mercer.evidence.noise_alone import evidence_of_noise
 from mercer.evidence.objective import Data, Objective
 from mercer.evidence.optimum import Optimum
@@ -89,8 +88,7 @@ def warn_of_search(
     kernel = objective.unpack(optimum.theta)[0]
     warn_at_bounds(objective, optimum.theta, words, advice_on_terms(objective, kernel))
     warn_if_noise_does_better(objective, optimum)
-    if type(objective) in (Objective, LatentObjective):  # as which all would be tried
-        warn_if_too_small(cast(Objective | LatentObjective, objective), optimum)
+    warn_if_too_small(objective, optimum)
     if kernel.is_numeric and not isinstance(kernel, Precomputed):
         warn_if_unrelated(kernel, objective.data.X)
 

@@ -60,9 +60,9 @@ class LeftOut(NamedTuple):
 class Guarded(ABC):
     """A `Searchable` over the free parameters of a model's parts.
 
-    A subclass gives `unpack`, `evaluate`, `value`, `log_evidence`, `left_out` and `_jitter_for`,
-    and sets what is named below, and `_last_good` where it finds a value. Its `fitted` returns the
-    model at theta, with whatever predicts.
+    A subclass gives `unpack`, `evaluate`, `value`, `log_evidence`, `left_out`, `under` and
+    `_jitter_for`, and sets what is named below, and `_last_good` where it finds a value. Its
+    `fitted` returns the model at theta, with whatever predicts.
 
     Parameters
     ----------
@@ -121,6 +121,13 @@ class Guarded(ABC):
     @abstractmethod
     def left_out(self) -> LeftOut:
         """Predict each row from all the others, in closed form, at the start."""
+
+    @abstractmethod
+    def under(self, kernel: Kernel, likelihood: Any, theta: ArrayLike) -> Guarded:
+        """Return the objective of another kernel and likelihood, the rest as it is at theta.
+
+        The bounds are the parts' own, and inducing inputs stay where they are.
+        """
 
     @abstractmethod
     def _jitter_for(self, theta: Floats) -> float:

@@ -293,6 +293,11 @@ class LatentObjective(Guarded):
     def start(self, arrays: Sequence[ArrayLike]) -> None:
         self.state = state_of(self.inference, arrays)
 
+    def under(self, kernel: Kernel, likelihood: Any, theta: ArrayLike) -> LatentObjective:
+        """Return the objective of another kernel and likelihood, the mean as it is at theta."""
+        mean = self.unpack(theta)[2]
+        return LatentObjective(kernel, likelihood, mean, self.data, self.inference)
+
     def __copy__(self) -> Self:
         """Return an objective with the same jitter and start."""
         new = self._again()

@@ -74,9 +74,12 @@ def lbfgs(function: Recorder, start: Floats, bounds: Floats, max_iter: int) -> O
 
     heights: list[float] = []
 
-    def is_idle() -> bool:
+    def gain() -> tuple[int, float]:  # of the last iterations, and how many these are
         recent = heights[-1 - _ITERATIONS :]
-        return len(recent) > _ITERATIONS and recent[-1] - recent[0] < function.least_gain
+        return len(recent) - 1, recent[-1] - recent[0] if recent else 0.0
+
+    def is_idle() -> bool:
+        return gain()[0] == _ITERATIONS and gain()[1] < function.least_gain
 
     def end_if_idle(intermediate_result: OptimizeResult) -> None:
         heights.append(-float(intermediate_result.fun) / unit)
@@ -111,6 +114,12 @@ def lbfgs(function: Recorder, start: Floats, bounds: Floats, max_iter: int) -> O
             "kernel of your own is wrong"
         )
         optimum.remedy = _MORE_NOISE
+    elif function.least_gain > 0 and gain()[0] == _ITERATIONS:
+        optimum.remedy = (
+            "inducing inputs can be moved for hundreds of iterations that gain little, and the "
+            f"last {_ITERATIONS} gained {gain()[1]:.3g} in log evidence: what was found is usable, "
+            "and raising max_iter gains little, unless that is much"
+        )
     return optimum
 
 

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from mercer.errors import NotPositiveDefiniteError
 from mercer.evidence.maximise import maximise
 from mercer.evidence.objective import Data
+from mercer.evidence.optimum import Lines, Report, tell
 from mercer.evidence.sparse import SparseObjective
 from mercer.inference.sparse import solve
 from mercer.kernels import Kernel, Scaled
@@ -25,7 +26,11 @@ _NOISES = (1e-3, 1e-2, 0.1, 0.5)
 
 
 def mended(
-    whole: SparseObjective, first: Kernel, variance: float, rng: np.random.Generator
+    whole: SparseObjective,
+    first: Kernel,
+    variance: float,
+    rng: np.random.Generator,
+    report: Report | None = None,
 ) -> SparseObjective:
     """Return the objective with all variances times the factor that maximises its evidence.
 
@@ -44,13 +49,19 @@ def mended(
         That of the targets, in units in which the kernel sees them.
     rng : Generator
         For the blocks.
+    report : callable, optional
+        Told of each stage, and of the evaluations if it writes lines: another's count is that of
+        the search on the sample.
     """
     free = whole.likelihood.theta.size
     if not free:
         return whole
+    tell(report, f"passing over {len(whole.data.Y)} rows for the scale of the variances")
     scale, found = _scale(whole)
     if scale > _TOO_LARGE:
         part = _some_blocks(whole, rng)
+        more = f"the scale is {scale:.3g}: searching {len(part.data.Y)} rows, whole blocks of them"
+        tell(report, more)
         low, high = whole.bounds.T
         shares = [np.full(free, np.log(share * variance)) for share in _NOISES]
         starts = [
@@ -59,10 +70,14 @@ def mended(
             for noise in shares
         ]
         best = max(starts, key=part.value)
-        other = _at(whole, maximise(_at(part, best), max_iter=_ITERATIONS).theta)
+        lines = report if isinstance(report, Lines) else None
+        end = maximise(_at(part, best), max_iter=_ITERATIONS, report=lines)
+        tell(report, f"passing over {len(whole.data.Y)} rows once more")
+        other = _at(whole, end.theta)
         another, value = _scale(other)
         if value > found:
             whole, scale = other, another
+    tell(report, f"the scale of the variances is {scale:.3g}")
     return _times(whole, scale)
 
 

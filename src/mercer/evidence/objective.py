@@ -212,6 +212,10 @@ class Objective(Guarded):
         std = np.sqrt(left.variance)[:, None] * data.scale
         return LeftOut(data.Y - residual, std, log_normal(residual, std**2))
 
+    def under(self, kernel: Kernel, likelihood: Any, theta: ArrayLike) -> Objective:
+        """Return the objective of another kernel and likelihood."""
+        return Objective(kernel, likelihood, self.mean, self.data, self.criterion)
+
     def warn_of_outputs(self, fit: Fitted) -> None:
         """Warn of outputs that do not go together."""
         if self.data.Y.shape[1] > 1:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mercer.evidence.directions import Directions
 
-__all__ = ["Again", "Function", "Lines", "Optimum", "Recorder", "Report"]
+__all__ = ["Again", "Function", "Lines", "Optimum", "Recorder", "Report", "tell"]
 
 Floats = NDArray[np.float64]
 
@@ -64,7 +64,7 @@ Again = Callable[[Optimum], Floats | None]
 
 @dataclass(frozen=True)
 class Lines:
-    """A report that writes a line an evaluation to standard error.
+    """A report that writes a line an evaluation, and a line a stage of a fit, to standard error.
 
     n_starts : how many starts there are, as far as that is known beforehand
     began : when, by `time.perf_counter`
@@ -77,9 +77,18 @@ class Lines:
         """Write a line."""
         starts = max(self.n_starts, start)
         label = f"start {start}/{starts}, " if starts > 1 else ""
+        self.write(f"{label}evaluation {count}: {value:.4f} (best {best:.4f})")
+
+    def write(self, text: str) -> None:
+        """Write this, and how long it has been."""
         seconds = time.perf_counter() - self.began
-        text = f"{label}evaluation {count}: {value:.4f} (best {best:.4f}), {seconds:.1f} s"
-        sys.stderr.write(f"mercer: {text}\n")
+        sys.stderr.write(f"mercer: {text}, {seconds:.1f} s\n")
+
+
+def tell(report: Report | None, stage: str) -> None:
+    """Tell of what a fit does next, where lines are written; other reports know evaluations."""
+    if isinstance(report, Lines):
+        report.write(stage)
 
 
 class Recorder:

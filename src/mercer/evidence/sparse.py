@@ -252,6 +252,12 @@ class SparseObjective(Guarded):
 
     def left_out(self) -> LeftOut:
         """Predict each row from all the others, in closed form, at the start: O(n m^2)."""
+        if self.kind.training == "blocks":
+            raise ValueError(
+                f"approximation={self.kind.name!r} joins the rows of a block, so that it has no "
+                "leave-one-out in closed form ('auto' takes 'pic' for many rows); use "
+                "approximation='vfe' or 'fitc', or cross-validation"
+            )
         data = self.data
         problem = self.problem(self.kernel, self.likelihood, self.inducing)
         left = leave_one_out(problem)
@@ -259,6 +265,12 @@ class SparseObjective(Guarded):
         residual = left.residual * data.scale
         density = -0.5 * (residual / std) ** 2 - np.log(std) - 0.5 * np.log(2.0 * np.pi)
         return LeftOut(data.Y - residual, std, density)
+
+    def under(self, kernel: Kernel, likelihood: Any, theta: ArrayLike) -> SparseObjective:
+        """Return the objective of another kernel and likelihood, inducing inputs held."""
+        held = InducingInputs(self.unpack(theta)[2].points)
+        model = kernel, likelihood, self.mean
+        return SparseObjective(*model, self.data, held, self.kind, self.groups)
 
     def __copy__(self) -> SparseObjective:
         """Return an objective with the same jitter."""

@@ -81,6 +81,12 @@ class SparseLatentObjective(LatentObjective):
         model = self.kernel, self.likelihood, self.mean
         return type(self)(*model, self.data, self.inference, self.inducing, self.kind, self.bounds)
 
+    def under(self, kernel: Kernel, likelihood: Any, theta: ArrayLike) -> SparseLatentObjective:
+        """Return the objective of another kernel and likelihood, inducing inputs held."""
+        held = InducingInputs(self.inducing_at(theta).points)
+        model = kernel, likelihood, self.unpack(theta)[2]
+        return SparseLatentObjective(*model, self.data, self.inference, held, self.kind)
+
     @property
     def least_gain(self) -> float:
         """What ten iterations must gain for a search to go on."""

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import ConvergenceWarning, warn
+from mercer.evidence.guarded import Guarded
 from mercer.evidence.latent import LatentObjective
 from mercer.evidence.maximise import lbfgs
-from mercer.evidence.objective import Objective
 from mercer.evidence.optimum import Optimum, Recorder
 from mercer.kernels import Constant, Kernel, Precomputed, Scaled, SklearnKernel, Sum
 from mercer.kernels.dot import Dot
@@ -65,7 +65,7 @@ def _is_scaled(kernel: Kernel) -> bool:
     return bool(scaled) and (all(scaled) if isinstance(kernel, Sum) else any(scaled))
 
 
-def warn_if_too_small(objective: Objective | LatentObjective, optimum: Optimum) -> None:
+def warn_if_too_small(objective: Guarded, optimum: Optimum) -> None:
     """Warn of terms without a variance, where one would make the targets far more probable.
 
     It is looked for where these terms are smaller than the noise: one or two models are tried in
@@ -90,11 +90,12 @@ def warn_if_too_small(objective: Objective | LatentObjective, optimum: Optimum) 
         return
     shown, remedy = "the kernel matrix", "multiply it by the variance of the targets"
     if not isinstance(kernel, Precomputed):
-        terms = unscaled_terms(objective.kernel)  # as they were written
+        terms = unscaled_terms(objective.kernel)  # as they were written, or a sample has left them
         shown = " + ".join(map(repr, terms))
         # sums are flat, so that none of their terms needs brackets
         remedy = "write " + " + ".join(f"1.0 * {term!r}" for term in terms)
-    units = "give normalize_y=True" if objective.inference == "exact" else "divide y by its spread"
+    latent = isinstance(objective, LatentObjective)
+    units = "divide y by its spread" if latent else "give normalize_y=True"
     what = "evidence" if objective.criterion == "evidence" else "leave-one-out density"
     lost = (
         "what of the targets is larger than its functions was taken for noise"
@@ -108,19 +109,15 @@ def warn_if_too_small(objective: Objective | LatentObjective, optimum: Optimum) 
     )
 
 
-def _better(objective: Objective | LatentObjective, optimum: Optimum, value: float) -> float | None:
+def _better(objective: Guarded, optimum: Optimum, value: float) -> float | None:
     """Return the value of a model whose terms are larger, None if none is much higher."""
-    threshold = value + _MUCH + optimum.theta.size
-    trials: Iterator[Objective | LatentObjective] = (
-        _latent_trials(objective, optimum)
-        if isinstance(objective, LatentObjective)
-        else _exact_trials(objective, optimum)
-    )
+    latent = isinstance(objective, LatentObjective)
+    trials = (_latent_trials if latent else _gaussian_trials)(objective, optimum)
     best, start = value + _SOME, None
     for trial in trials:
         found = _without_priors(trial, trial.theta, trial.value(trial.theta))
         trial.release()
-        if found > threshold:
+        if found > value + _MUCH + trial.theta.size:
             return found
         if found > best:
             best, start = found, trial
@@ -129,46 +126,44 @@ def _better(objective: Objective | LatentObjective, optimum: Optimum, value: flo
     recorder = Recorder(start, start.bounds, directions=start.directions)
     end = lbfgs(recorder, start.theta, start.bounds, _STEPS)
     best = _without_priors(start, end.theta, end.value)
-    return best if best > threshold else None
+    return best if best > value + _MUCH + start.theta.size else None
 
 
-def _without_priors(objective: Objective | LatentObjective, theta: Floats, value: float) -> float:
-    return value - sum(part.log_prior() for part in objective.unpack(theta))
+def _without_priors(objective: Guarded, theta: Floats, value: float) -> float:
+    return value - sum(float(part.log_prior()) for part in objective.unpack(theta))
 
 
-def _exact_trials(objective: Objective, optimum: Optimum) -> Iterator[Objective]:
+def _gaussian_trials(objective: Guarded, optimum: Optimum) -> Iterator[Guarded]:
     """Give objectives in which the terms without a variance have a part of what was noise.
 
     Noise that is given stays as it is, and they have a part of the targets' spread beside it.
     """
-    kernel, likelihood = objective.unpack(optimum.theta)
+    kernel, likelihood, *_ = objective.unpack(optimum.theta)
     if not likelihood.theta.size:
         weights = objective.data.weights
         variance = float(np.mean([spread_of(y, weights) ** 2 for y in objective.latent.T]))
         for grown in _grown_to(objective, kernel, variance):
-            yield Objective(grown, likelihood, objective.mean, objective.data, objective.criterion)
+            yield objective.under(grown, likelihood, optimum.theta)
         return
     noise = likelihood.parameters["noise"]
     variance = float(noise.value)
     less = (1.0 - _PART) * variance
     if noise.bounds is not None and less < noise.bounds[0]:
         return
-    rest = likelihood.with_parameters(noise=noise.replace(value=less)), objective.mean
+    quieter = likelihood.with_parameters(noise=noise.replace(value=less))
     for grown in _grown_to(objective, kernel, variance):
-        yield Objective(grown, *rest, objective.data, objective.criterion)
+        yield objective.under(grown, quieter, optimum.theta)
 
 
-def _latent_trials(objective: LatentObjective, optimum: Optimum) -> Iterator[LatentObjective]:
+def _latent_trials(objective: Guarded, optimum: Optimum) -> Iterator[Guarded]:
     """Give objectives in which those terms have a part of the targets' spread beside the noise."""
-    kernel, likelihood, mean = objective.unpack(optimum.theta)
+    kernel, likelihood, *_ = objective.unpack(optimum.theta)
     variance = spread_of(objective.data.y, objective.data.weights) ** 2
     for grown in _grown_to(objective, kernel, variance):
-        yield LatentObjective(grown, likelihood, mean, objective.data, objective.inference)
+        yield objective.under(grown, likelihood, optimum.theta)
 
 
-def _grown_to(
-    objective: Objective | LatentObjective, kernel: Kernel, variance: float
-) -> Iterator[Kernel]:
+def _grown_to(objective: Guarded, kernel: Kernel, variance: float) -> Iterator[Kernel]:
     """Give kernels in which the terms without a variance have a part of this one.
 
     They are that of the end of the search and, where its length scales are others, that of the

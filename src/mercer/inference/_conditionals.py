@@ -81,7 +81,7 @@ class Statistics(Additive):
     TT : (q, q) T' Lambda^-1 T
     log_determinant : of Lambda, with the normalisers of the weights
     penalty : what the evidence of one output pays for the part of K - Q that is not kept
-    residual : trace of K - Q, what the inducing variables leave unexplained
+    residual : trace of K - Q, what the inducing variables leave unexplained, by the weights
     weight : sum of the weights
     """
 
@@ -104,8 +104,9 @@ class Solved:
     b : (m, k) L'a
     c : (q, k) these functions' targets in terms of T
     outputs : how many times ln det counts
-    M : (m, m) K_uu^-1 - A^-1 with the penalty and -A^-1 without, A = L B L'; lower triangle. For
-        the deterministic conditional alone
+    N : (m, m) 1 - B^-1 with the penalty and -B^-1 without; symmetric
+    M : (m, m) L^-T N L^-1, lower triangle, for the deterministic conditional; None where K_uu is
+        too near to singular for it to be written out
     """
 
     L: Floats
@@ -114,7 +115,8 @@ class Solved:
     b: Floats
     c: Floats
     outputs: int
-    M: Floats | None = None
+    N: Floats
+    M: Floats | None
 
 
 @dataclass(frozen=True)
@@ -162,7 +164,7 @@ def statistics(kernel: Kernel, Z: Any, L: Floats, kind: Approximation, rows: Row
         T.T @ T,
         log_determinant,
         penalty,
-        float(np.sum(d)),
+        float(np.sum(w * d)),
         float(np.sum(w)),
     )
 
@@ -203,12 +205,19 @@ def _pull_deterministic(
 ) -> Pulled:
     """Lambda is the noise, so that one product with a symmetric matrix M is enough.
 
-    dL/dK_uf = a E' + P M K_uf Lambda^-1.
+    dL/dK_uf = a E' + P M K_uf Lambda^-1, and without M that is P L^-T N V Lambda^-1: two solves
+    more, none of which is far larger than what comes of it.
     """
     K = sections(kernel, rows.X, Z)
     precision = rows.weights / rows.noise
-    E = precision[:, None] * (rows.T @ solved.c - K.T @ solved.a)
-    G = dsymm(float(solved.outputs), solved.M, K, lower=1)
+    if solved.M is None:
+        V = solve_lower(solved.L, K, overwrite=True)
+        E = precision[:, None] * (rows.T @ solved.c - V.T @ solved.b)
+        G = dsymm(float(solved.outputs), solved.N, V, lower=1)
+        G = solve_lower(solved.L, G, transpose=True, overwrite=True)
+    else:
+        E = precision[:, None] * (rows.T @ solved.c - K.T @ solved.a)
+        G = dsymm(float(solved.outputs), solved.M, K, lower=1)
     G *= precision
     G = dgemm(1.0, solved.a, E, 1.0, G, trans_b=1, overwrite_c=1)
     gradient = kernel.pullback(rows.X, Z, G.T, inputs=inputs)

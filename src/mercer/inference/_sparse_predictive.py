@@ -79,11 +79,12 @@ def _blocks(
     centres, widths = None, None
     if problem.kernel.is_numeric:
         X = np.asarray(problem.X, dtype=float)
-        counts = np.bincount(number)
-        columns = [np.bincount(number, weights=column) / counts for column in X.T]
+        w = np.ones(len(X)) if problem.weights is None else problem.weights
+        counts = np.bincount(number, weights=w)
+        columns = [np.bincount(number, weights=w * column) / counts for column in X.T]
         centres = np.stack(columns, axis=1)
         widths = np.std(X, axis=0) if units is None else np.array(units, dtype=float)
-        widths[widths == 0] = 1.0
+        widths[(widths == 0) | (np.ptp(X, axis=0) == 0)] = 1.0
     E, regressors = row_solution(problem, solution)
     if not problem.integrate:
         regressors = regressors[:, :0]

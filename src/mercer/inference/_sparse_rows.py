@@ -27,7 +27,10 @@ _ENTRIES = 1_000_000
 class Passes:
     """The rows, and how to pass over blocks of them.
 
-    T : (n, P + r) targets and regressors, the latter times `change` (r, r)
+    T : (n, P + r) targets less H `beta`, and regressors times `change`
+    beta : (r, P) the coefficients where they are held, and else such that little is left of the
+        targets: what is common to all would take the digits of what is not
+    change : (r, r)
     """
 
     def __init__(self, problem: SparseProblem) -> None:
@@ -36,9 +39,12 @@ class Passes:
         if problem.H is not None and r:
             # products of regressors square their condition, so it had better be good
             H, self.change = conditioned(problem.H)
-            self.T = np.hstack([problem.Y, H])
+            near = problem.beta
+            self.beta = self.change @ np.linalg.lstsq(H, problem.Y)[0] if near is None else near
+            self.T = np.hstack([problem.Y - problem.H @ self.beta, H])
         else:
             self.T, self.change = problem.Y, np.empty((0, 0))
+            self.beta = np.empty((0, problem.n_outputs))
         ones = np.broadcast_to(1.0, n)
         self.weights = ones if problem.weights is None else problem.weights
         groups = problem.groups
@@ -87,7 +93,7 @@ class RowSolution(NamedTuple):
 
 
 def row_solution(problem: SparseProblem, solution: SparseSolution) -> RowSolution:
-    """Pass over the rows once more: O(n m^2), or O(n m) where Lambda is the noise.
+    """Pass over the rows once more: O(n m^2).
 
     Sigma^-1 t = Lambda^-1 (t - K_fu A^-1 K_uf Lambda^-1 t): the targets less what the inducing
     variables explain of them, over the variance that these leave.
@@ -97,22 +103,20 @@ def row_solution(problem: SparseProblem, solution: SparseSolution) -> RowSolutio
     if passes.r:
         coefficients = np.hstack([coefficients, solution.alpha_H])
         back = np.linalg.inv(passes.change)
-        c[P:, :P], c[P:, P:] = -back @ solution.beta, back
-    blocks = passes.map(lambda rows: _over_lambda(problem, solution.L, rows, coefficients, c))
+        c[P:, :P], c[P:, P:] = back @ (passes.beta - solution.beta), back
+    b = np.tril(solution.L).T @ coefficients
+    blocks = passes.map(lambda rows: _over_lambda(problem, solution.L, rows, b, c))
     both = np.concatenate(blocks)
     return RowSolution(both[:, :P], both[:, P:])
 
 
-def _over_lambda(
-    problem: SparseProblem, L: Floats, rows: Rows, coefficients: Floats, c: Floats
-) -> Floats:
-    """Return Lambda^-1 (T c - K_fu coefficients)."""
+def _over_lambda(problem: SparseProblem, L: Floats, rows: Rows, b: Floats, c: Floats) -> Floats:
+    """Return Lambda^-1 (T c - V'b)."""
     kernel, kind = problem.kernel, problem.kind
-    K = sections(kernel, rows.X, problem.Z)
-    E = np.asfortranarray(rows.T @ c - K.T @ coefficients)
+    V = solve_lower(L, sections(kernel, rows.X, problem.Z), overwrite=True)
+    E = np.asfortranarray(rows.T @ c - V.T @ b)
     if kind.training == "deterministic":
         return np.asarray(E * (rows.weights / rows.noise)[:, None])
-    V = solve_lower(L, K, overwrite=True)
     if kind.training == "blocks":
         for s in rows.blocks():
             R = block_factor(kernel, rows, s, V)

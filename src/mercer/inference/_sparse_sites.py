@@ -135,10 +135,12 @@ class SparseSites:
         self.log_determinant = rows + factor.log_determinant()
 
     def _indefinite(self) -> NotPositiveDefiniteError:
+        negative = int(np.sum(self.precision < 0))
+        reason = f"{negative} of {len(self.precision)} sites are negative, and outweigh the prior"
+        if not negative:
+            reason = f"the largest site, {np.max(self.precision):.3g}, rounds the prior away"
         return NotPositiveDefiniteError(
-            f"the prior's precision and the sites' together are not positive definite: "
-            f"{np.sum(self.precision < 0)} of {len(self.precision)} sites have negative "
-            "precisions, and outweigh the prior"
+            f"the prior's precision and the sites' together are not positive definite: {reason}"
         )
 
     def coefficients(self, v: Floats) -> Floats:

@@ -80,8 +80,7 @@ class Periodic(Kernel):
         lengths, periods = self._parameters["length_scale"], self._parameters["periodicity"]
         parts = [np.full((lengths.size, 2), np.nan)] if lengths.is_free else []
         if periods.is_free and periods.bounds is None:
-            s = np.std(X, axis=0)
-            s = np.where(s > 0, s, 1.0)
+            s = np.where(np.ptp(X, axis=0) > 0, np.std(X, axis=0), 1.0)
             low, high = np.clip(7.0 / len(X), 0.03, 0.95) * s, 3.0 * s
             whole = (low, high) if periods.is_vector else (np.min(low), np.max(high))
             periods = periods.replace(bounds=whole)

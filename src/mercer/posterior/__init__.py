@@ -3,7 +3,7 @@
 from mercer.posterior._solved_rows import SolvedRows
 from mercer.posterior.augmented import AugmentedPredictive
 from mercer.posterior.basis import Basis
-from mercer.posterior.blocks import BlockPredictive, TrainingBlocks
+from mercer.posterior.blocks import BlockPredictive
 from mercer.posterior.committee import CommitteePredictive, joint_committee
 from mercer.posterior.factors import Dense, Factor, InverseTriangular, RowBlock
 from mercer.posterior.independent import IndependentPredictive
@@ -13,6 +13,7 @@ from mercer.posterior.precomputed import PrecomputedPredictive
 from mercer.posterior.predictive import InputGradients, Predictive
 from mercer.posterior.stacked import Stacked
 from mercer.posterior.storage import load, save
+from mercer.posterior.training_blocks import TrainingBlocks
 
 __all__ = [
     "AugmentedPredictive",

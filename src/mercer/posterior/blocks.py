@@ -2,104 +2,28 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.linalg.blas import dsyrk
 
+from mercer.compute import map_tiles
 from mercer.linalg import cholesky, solve_lower
 from mercer.means import Zero
 from mercer.posterior.basis import Basis
-from mercer.posterior.factors import Dense, InverseTriangular, frozen
+from mercer.posterior.factors import Dense, InverseTriangular
 from mercer.posterior.posterior import Posterior
 from mercer.posterior.predictive import InputGradients, Predictive
+from mercer.posterior.training_blocks import TrainingBlocks
 from mercer.registry import storable
 
-__all__ = ["BlockPredictive", "TrainingBlocks"]
+__all__ = ["BlockPredictive"]
 
 Floats = NDArray[np.float64]
-
-
-@storable
-class TrainingBlocks:
-    """The training rows of PIC, by blocks.
-
-    Parameters
-    ----------
-    X : inputs, n rows
-    groups : (n,) array
-        The block that each row belongs to.
-    noise : (n,) array
-        Noise variances, over the weights.
-    residuals : (n, P) array
-        Sigma^-1 (Y - H beta), Sigma = Q + Lambda.
-    regressors : (n, r) array
-        Sigma^-1 H of coefficients that are integrated out; (n, 0) without any.
-    centres : (g, d) array, optional
-        Where the blocks are, in the order of ``np.unique(groups)``. Without them new points must
-        say which block they belong to.
-    widths : (d,) array, optional
-        Units of the columns in which distances from the centres are taken; ones without it.
-    """
-
-    def __init__(
-        self,
-        X: Any,
-        groups: ArrayLike,
-        noise: ArrayLike,
-        residuals: ArrayLike,
-        regressors: ArrayLike,
-        centres: ArrayLike | None = None,
-        widths: ArrayLike | None = None,
-    ) -> None:
-        self.X, self.groups = frozen(np.asarray(X)), frozen(np.asarray(groups))
-        self.noise = frozen(np.asarray(noise, dtype=float))
-        self.residuals = frozen(np.asarray(residuals, dtype=float))
-        self.regressors = frozen(np.asarray(regressors, dtype=float))
-        self.labels = np.unique(self.groups)
-        self.centres = None if centres is None else frozen(np.asarray(centres, dtype=float))
-        self.widths = frozen(np.asarray(1.0 if widths is None else widths, dtype=float))
-        n = len(self.X)
-        lengths = {len(self.groups), len(self.noise), len(self.residuals), len(self.regressors)}
-        placed = self.labels if self.centres is None else self.centres
-        if lengths != {n} or len(placed) != len(self.labels):
-            raise ValueError(
-                f"{n} rows of inputs want as many groups, noise variances and residuals, and a "
-                f"centre for each of their {len(self.labels)} blocks"
-            )
-
-    def nearest(self, X: Floats) -> NDArray[Any]:
-        """Return the label of the block whose centre is nearest, for each row."""
-        if self.centres is None:
-            raise ValueError(
-                "the blocks of these inputs have no centres to be near to: say by groups which "
-                "block each point belongs to"
-            )
-        best = np.full(len(X), np.inf)
-        found = np.zeros(len(X), dtype=np.intp)
-        for i, centre in enumerate(self.centres):
-            distance = np.sum(((X - centre) / self.widths) ** 2, axis=1)
-            closer = distance < best
-            best[closer], found[closer] = distance[closer], i
-        return np.asarray(self.labels[found])
-
-    def to_state(self) -> dict[str, Any]:
-        """Return the constructor's arguments."""
-        return {
-            "X": self.X,
-            "groups": self.groups,
-            "noise": self.noise,
-            "residuals": self.residuals,
-            "regressors": self.regressors,
-            "centres": self.centres,
-            "widths": self.widths,
-        }
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> TrainingBlocks:
-        """Rebuild from `to_state`."""
-        return cls(**state)
 
 
 class _Part(NamedTuple):
@@ -131,8 +55,8 @@ class BlockPredictive(Predictive):
 
     Notes
     -----
-    O((m + b)^3) for each block of b rows that points are asked of, and then as a posterior on
-    m + b basis functions.
+    Means cost O(m^2 + m b) for each block of b rows that points are asked of, variances
+    O((m + b)^3), and then as a posterior on m + b basis functions.
     """
 
     def __init__(self, process: Posterior, blocks: TrainingBlocks) -> None:
@@ -150,7 +74,7 @@ class BlockPredictive(Predictive):
                 f"groups must hold labels of training blocks, such as {self.blocks.labels[:5]}, a "
                 f"label a row, got {labels[unknown][:5] if labels.ndim == 1 else labels!r}"
             )
-        new = BlockPredictive(self.process, self.blocks)
+        new = copy.copy(self)
         new._groups = labels
         return new
 
@@ -164,25 +88,43 @@ class BlockPredictive(Predictive):
         """The units of the outputs (P,)."""
         return self.process.scale
 
-    def _parts(self, X: Any) -> Iterator[_Part]:
+    def _asked(self, X: Any) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        """Yield the rows of X that belong to a block, and the training rows of it."""
         groups = self.blocks.nearest(X) if self._groups is None else self._groups
         if len(groups) != len(X):
             raise ValueError(f"groups are of {len(groups)} points, and X has {len(X)} rows")
         for label in np.unique(groups):
-            yield _Part(np.flatnonzero(groups == label), self._block_posterior(label))
+            yield np.flatnonzero(groups == label), np.flatnonzero(self.blocks.groups == label)
 
-    def _block_posterior(self, label: Any) -> Posterior:
+    def _parts(self, X: Any) -> Iterator[_Part]:
+        for asked, rows in self._asked(X):
+            yield _Part(asked, self._block_posterior(rows))
+
+    def _block_means(self, rows: NDArray[np.intp]) -> Posterior:
+        """Return a process whose means alone are those of `_block_posterior`."""
+        process, E = self.process, self.blocks.residuals[rows]
+        basis, m = process.basis, process.n_basis
+        X, alpha = self.blocks.X[rows], process.alpha
+        # r'E = k_s'E - k_u' K_uu^-1 K_us E
+        own = np.asfortranarray(process.kernel(X, basis.points).T @ E)
+        own = solve_lower(self._L, solve_lower(self._L, own, overwrite=True), transpose=True)
+        return self._joined(X, np.vstack([alpha[:m] - own, E, alpha[m:]]), None, None)
+
+    def _joined(self, X: Any, weights: Floats, A: Any, B: Any) -> Posterior:
+        """Return a posterior over inducing inputs and rows of a block."""
+        process, basis = self.process, self.process.basis
+        points = np.concatenate([basis.points, X])
+        mean = process.mean_function if basis.features is None else Zero()
+        wider = Basis(process.kernel, points, basis.features)
+        return Posterior(wider, weights, A, B, 1, mean, process.scale)
+
+    def _block_posterior(self, rows: NDArray[np.intp]) -> Posterior:
         """Return the posterior over inducing inputs and the rows of a block."""
-        process, blocks = self.process, self.blocks
-        rows = np.flatnonzero(blocks.groups == label)
+        process, blocks, L = self.process, self.blocks, self._L
         X, E = blocks.X[rows], blocks.residuals[rows]
-        basis, kernel, m = process.basis, process.kernel, process.n_basis
-        A = process.A
-        assert isinstance(A, InverseTriangular)
-        L = A.L
-        V = solve_lower(L, np.asfortranarray(kernel(X, basis.points).T))  # (m, b)
-        C = kernel.gram_lower(X)
-        C -= V.T @ V
+        kernel, m = process.kernel, process.n_basis
+        V = solve_lower(L, np.asfortranarray(kernel(X, process.basis.points).T))  # (m, b)
+        C = dsyrk(-1.0, V, 1.0, kernel.gram_lower(X), trans=1, lower=1, overwrite_c=1)
         C.reshape(-1, order="F")[:: len(C) + 1] += blocks.noise[rows]
         R = cholesky(C, 0.0).L
         joint = np.zeros((m + len(X), m + len(X)), order="F")
@@ -190,7 +132,7 @@ class BlockPredictive(Predictive):
         # r = k_s - V'L^-1 k_u
         change = np.hstack([-solve_lower(L, V, transpose=True).T, np.eye(len(X))])  # r from phi
         F = solve_lower(R, np.asfortranarray(V.T))  # (b, m)
-        inverse = self._inverse_LB(L)
+        inverse = self._inverse_LB
         # a = LB^-1 (v - F' rho), [v, rho] = joint^-1 phi: LB LB' >= F'F, so that nothing here is
         # large even where the noise is next to none
         image = np.asfortranarray(np.hstack([inverse, -inverse @ F.T]).T)
@@ -198,20 +140,18 @@ class BlockPredictive(Predictive):
         alpha = process.alpha
         weights = np.vstack([alpha[:m] + change[:, :m].T @ E, E, alpha[m:]])
         left = self._left(top, blocks.regressors[rows].T @ change)
-        points = np.concatenate([basis.points, X])
-        return Posterior(
-            Basis(kernel, points, basis.features),
-            weights,
-            InverseTriangular(joint),
-            Dense(left),
-            1,
-            process.mean_function if basis.features is None else Zero(),
-            process.scale,
-        )
+        return self._joined(X, weights, InverseTriangular(joint), Dense(left))
 
-    def _inverse_LB(self, L: Floats) -> Floats:
-        """Return the inverse of the factor LB of L^-1 A L^-T."""
-        B, m = self.process.B, self.process.n_basis
+    @property
+    def _L(self) -> Floats:
+        A = self.process.A
+        assert isinstance(A, InverseTriangular)
+        return A.L
+
+    @cached_property
+    def _inverse_LB(self) -> Floats:
+        """The inverse of the factor LB of L^-1 A L^-T."""
+        B, m, L = self.process.B, self.process.n_basis, self._L
         if isinstance(B, InverseTriangular):
             LB = solve_lower(L, np.array(B.L, order="F"), overwrite=True)
             return solve_lower(LB, np.eye(m, order="F"), overwrite=True)
@@ -239,8 +179,8 @@ class BlockPredictive(Predictive):
         """Return the mean at the rows of X, shape (n, P)."""
         X = self.process.kernel.inputs(X)
         out = np.empty((len(X), self.n_outputs))
-        for rows, process in self._parts(X):
-            out[rows] = process.mean(X[rows])
+        for asked, rows in self._asked(X):
+            out[asked] = self._block_means(rows).mean(X[asked])
         return out
 
     def var(self, X: Any) -> Floats:
@@ -252,8 +192,13 @@ class BlockPredictive(Predictive):
         X = self.process.kernel.inputs(X)
         mean = np.empty((len(X), self.n_outputs))
         var = np.empty_like(mean)
-        for rows, process in self._parts(X):
-            mean[rows], var[rows] = process.mean_and_var(X[rows])
+        _ = self._inverse_LB  # before threads ask for it
+
+        def fill(part: tuple[NDArray[np.intp], NDArray[np.intp]]) -> None:
+            asked, rows = part
+            mean[asked], var[asked] = self._block_posterior(rows).mean_and_var(X[asked])
+
+        map_tiles(fill, list(self._asked(X)))
         return mean, var
 
     def cov(self, X: Any) -> Floats:
@@ -263,14 +208,15 @@ class BlockPredictive(Predictive):
         leave, B phi, goes together.
         """
         X = self.process.kernel.inputs(X)
-        n, parts = len(X), list(self._parts(X))
-        images = np.empty((n, parts[0].process.B.n_rows if parts else 0))  # type: ignore[union-attr]
-        for rows, process in parts:
+        height = self.process.n_basis + self.process.n_features
+        images, within = np.empty((len(X), height)), []
+        for rows, process in self._parts(X):
             assert isinstance(process.B, Dense)
             images[rows] = process.B.apply(process.basis.phi(X[rows])).T
+            within.append((rows, process.cov(X[rows])))
         cov = np.multiply.outer(images @ images.T, self.scale**2)
-        for rows, process in parts:
-            cov[np.ix_(rows, rows)] = process.cov(X[rows])
+        for rows, own in within:
+            cov[np.ix_(rows, rows)] = own
         return np.asarray(cov)
 
     def gradients(self, X: Any) -> InputGradients:

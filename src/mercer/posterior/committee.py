@@ -84,8 +84,8 @@ class CommitteePredictive(MarginalPredictive):
     """
 
     _alone = (
-        "a committee brings its members together at each point apart; ask for one row, or use "
-        "`joint_committee` for Tresp's joint form"
+        "a committee brings its members together at each point apart; ask for one row, or for "
+        "Tresp's joint form: `predict_joint` of an estimator, `joint_committee` of members"
     )
 
     def __init__(self, members: Sequence[Predictive], prior: Posterior, rule: str = "rbcm") -> None:

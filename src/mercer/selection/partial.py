@@ -18,6 +18,7 @@ from scipy.linalg.blas import dgemm
 from mercer.compute import blas_for
 from mercer.errors import NotPositiveDefiniteError
 from mercer.kernels import Kernel
+from mercer.selection.subset import require_kernel
 
 __all__ = ["PartialCholesky", "Selection"]
 
@@ -60,6 +61,7 @@ class PartialCholesky:
     """
 
     def __init__(self, kernel: Kernel, X: Any, most: int) -> None:
+        require_kernel(kernel)
         self.kernel, self.X = kernel, kernel.inputs(X)
         self.diagonal = np.array(kernel.diag(self.X), dtype=float)
         n = len(self.diagonal)

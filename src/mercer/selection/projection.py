@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from mercer.compute import blas_for, map_tiles, row_blocks
 from mercer.kernels import Kernel
 from mercer.linalg import cholesky, solve_lower
+from mercer.selection.subset import require_kernel
 
 __all__ = ["Nystrom", "nystrom"]
 
@@ -65,6 +66,7 @@ def nystrom(kernel: Kernel, X: Any, points: Any, jitter: float | None = None) ->
     >>> nystrom(RBF(), X, X[[0, 4]]).residual.round(4)
     array([0.    , 0.0165, 0.0305, 0.0165, 0.    ])
     """
+    require_kernel(kernel)
     X, points = kernel.inputs(X), kernel.inputs(points, "points")
     n, m = len(X), len(points)
     if m == 0:

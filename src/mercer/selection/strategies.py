@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from mercer.kernels import Kernel
 from mercer.selection.clusters import kmeans
 from mercer.selection.greedy import pivoted_cholesky, sparse_greedy_matrix
-from mercer.selection.subset import random_subset, whole_number
+from mercer.selection.subset import random_subset, require_kernel, whole_number
 from mercer.selection.targets import information_gain, matching_pursuit
 
 __all__ = ["STRATEGIES", "select"]
@@ -43,8 +43,7 @@ def _kmeans(task: _Task) -> Any:
         raise ValueError("'kmeans' takes means of rows, which must be numbers for that")
     scales = task.scales
     if scales is None:
-        widths = np.std(task.X, axis=0)
-        scales = np.where(widths > 0, widths, 1.0)
+        scales = np.where(np.ptp(task.X, axis=0) > 0, np.std(task.X, axis=0), 1.0)
     return kmeans(task.X, task.m, scales, rng=task.rng).centres
 
 
@@ -152,6 +151,7 @@ def select(
     """
     if name not in STRATEGIES:
         raise ValueError(f"name must be one of {', '.join(map(repr, STRATEGIES))}; got {name!r}")
+    require_kernel(kernel)
     X = kernel.inputs(X)
     if len(X) == 0:
         raise ValueError("at least one row is wanted, got none")

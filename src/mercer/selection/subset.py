@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["random_subset", "whole_number"]
+from mercer.kernels import Kernel
+
+__all__ = ["random_subset", "require_kernel", "whole_number"]
 
 
 def random_subset(X: Any, m: int, rng: np.random.Generator | int | None = None) -> NDArray[np.intp]:
@@ -45,6 +47,13 @@ def random_subset(X: Any, m: int, rng: np.random.Generator | int | None = None) 
     if m > n:
         raise ValueError(f"m must be at most the number of rows, {n}, got {m}")
     return np.random.default_rng(rng).permutation(n)[:m].astype(np.intp)
+
+
+def require_kernel(kernel: Any) -> None:
+    """Raise ValueError for what is no kernel: rows of data, say, which come after it."""
+    if not isinstance(kernel, Kernel):
+        shown = "an array" if isinstance(kernel, np.ndarray) else repr(kernel)
+        raise ValueError(f"kernel must be one of mercer.kernels, such as RBF(), got {shown}")
 
 
 def whole_number(name: str, value: Any) -> int:

@@ -18,7 +18,7 @@ from mercer.compute import executor_for
 from mercer.kernels import Kernel
 from mercer.selection.partial import PartialCholesky
 from mercer.selection.regression import Regression, noise_variances, target_columns
-from mercer.selection.subset import whole_number
+from mercer.selection.subset import require_kernel, whole_number
 
 __all__ = ["TargetSelection", "information_gain", "information_scores", "matching_pursuit"]
 
@@ -219,6 +219,7 @@ def matching_pursuit(
     >>> chosen.indices[0], chosen.losses.astype(int)
     (np.int64(30), array([1772,    0,    0]))
     """
+    require_kernel(kernel)
     rows_of = kernel.inputs(X)
     executor = executor_for(rows_of)
     Y = target_columns(y, len(rows_of))

@@ -1,0 +1,71 @@
+"""Sparse evidence where digits are easily lost: inducing inputs that crowd, targets far from 0."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from mercer.inference import exact
+from mercer.inference._approximations import approximation
+from mercer.inference._sparse_rows import row_solution
+from mercer.inference.sparse import SparseProblem, evidence, evidence_bounds, solve
+from mercer.kernels import RBF
+
+from .sparse_dense import exact_problem, make
+
+
+def crowded(name, noise):
+    """Return a problem whose inducing inputs stand far closer than a length scale."""
+    rng = np.random.default_rng(0)
+    X = np.sort(rng.uniform(0, 10, (300, 1)), axis=0)
+    y = np.sin(X) + np.sqrt(noise) * rng.normal(size=X.shape)
+    Z = np.linspace(0, 10, 60)[:, None]
+    kernel, jitter = 2.0 * RBF(1.5), 1e-9
+    return SparseProblem(kernel, X, y, np.full(300, noise), Z, approximation(name), jitter=jitter)
+
+
+@pytest.mark.parametrize("noise", [1e-3, 1e-2])
+@pytest.mark.parametrize("name", ["sor", "dtc", "vfe"])
+def test_derivatives_with_crowded_inducing_inputs(name, noise):
+    p = crowded(name, noise)
+    adjoints = evidence(p, inputs=True)[1]
+    h = 1e-4
+
+    def slope(up, down):
+        return (solve(up).log_evidence - solve(down).log_evidence) / (2 * h)
+
+    def at(change):
+        kernel = p.kernel.with_theta(p.kernel.theta + change)
+        return replace(p, kernel=kernel)
+
+    for i, e in enumerate(np.eye(2)):
+        found = slope(at(h * e), at(-h * e))
+        assert adjoints.theta[i] == pytest.approx(found, rel=1e-3, abs=0.02)
+    found = slope(replace(p, noise=p.noise * np.exp(h)), replace(p, noise=p.noise * np.exp(-h)))
+    assert adjoints.noise == pytest.approx(found, rel=1e-3, abs=0.02)
+    step = np.zeros_like(p.Z)
+    step[30] = h
+    found = slope(replace(p, Z=p.Z + step), replace(p, Z=p.Z - step))
+    assert adjoints.Z[30, 0] == pytest.approx(found, rel=1e-3, abs=0.02)
+
+
+@pytest.mark.parametrize("held", [False, True])
+@pytest.mark.parametrize("mean", ["estimated", "integrated"])
+@pytest.mark.parametrize("name", ["vfe", "fitc", "pitc"])
+def test_targets_far_from_zero(name, mean, held):
+    near, _ = make(name, mean)
+    near = replace(near, beta=solve(near).beta, integrate=False) if held else near
+    constant = np.zeros((near.H.shape[1], 2))
+    constant[np.flatnonzero(np.ptp(near.H, axis=0) == 0)[0]] = 1e7
+    moved = replace(near, Y=near.Y + near.H @ constant)
+    moved = replace(moved, beta=near.beta + constant) if held else moved
+    a, b = solve(near), solve(moved)
+    assert b.log_evidence == pytest.approx(a.log_evidence, abs=1e-5)
+    np.testing.assert_allclose(b.beta - constant, a.beta, atol=1e-6)
+    np.testing.assert_allclose(b.alpha, a.alpha, rtol=1e-5, atol=1e-6)
+    for got, expected in zip(row_solution(moved, b), row_solution(near, a), strict=True):
+        np.testing.assert_allclose(got, expected, atol=1e-6)
+    lower, upper, _ = evidence_bounds(moved)
+    assert lower - 1e-5 <= exact.solve(exact_problem(near)).log_evidence <= upper + 1e-5
