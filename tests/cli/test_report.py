@@ -99,6 +99,16 @@ def test_rows_without_weight_are_not_told_of():
     np.testing.assert_allclose(more["relevances"][0][1:], known["relevances"][0][1:], rtol=1e-6)
 
 
+def test_a_leave_one_out_that_fails_is_not_left_out_in_silence(monkeypatch):
+    def fail(self):
+        raise ValueError("a defect")
+
+    monkeypatch.setattr(GPRegressor, "loo", fail)
+    table = table_of(pa.table({"x": [0.0, 1.0, 2.0, 3.0], "y": [0.0, 1.0, 0.5, 2.0]}))
+    with pytest.raises(ValueError, match="a defect"):
+        fit_table(table, FitOptions("y"), lambda *_: contextlib.nullcontext(0))
+
+
 def test_a_model_of_which_nothing_else_is_known():
     X = np.linspace(0.0, 3.0, 8)[:, None]
     estimator = GPRegressor(RBF(1.0), optimizer=None).fit(X, np.sin(X[:, 0]))

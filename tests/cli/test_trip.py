@@ -20,6 +20,7 @@ from pyarrow import parquet
 
 import mercer
 import mercer.cli.model
+import mercer.compat
 from mercer.estimators import prepare_sparse
 from mercer.kernels import RBF
 
@@ -101,10 +102,15 @@ def test_a_model_fitted_to_a_frame_in_python(run, refused, tmp_path):
     run("predict", path, new, "-o", out)
     found = [float(row["y_mean"]) for row in read_rows(out)]
     assert_allclose(found, model.predict(frame), rtol=1e-10)
+    mercer.save(model.fit(frame, y.to_frame()), path)  # one target, as a column
+    run("predict", path, new, "-o", out, "--force")
+    found = [float(row["y_mean"]) for row in read_rows(out)]
+    assert_allclose(found, model.predict(frame)[:, 0], rtol=1e-10)
     mercer.save(model.fit(frame, np.column_stack([y, y])), path)
-    assert "SparseGPRegressor that was saved from Python and does not" in refused(
-        "predict", path, new
-    )
+    said = "SparseGPRegressor that was saved from Python and predicts 2 targets"
+    assert said in refused("predict", path, new)
+    mercer.save(mercer.compat.GaussianProcessRegressor(optimizer=None).fit(frame, y), path)
+    assert "has no predict_interval" in refused("predict", path, new)
 
 
 def test_info_repeats_what_fit_said(run, data, tmp_path):

@@ -248,6 +248,7 @@ ChangesItsParameters = type(
 )
 OtherEvidence = type("OtherEvidence", (defects.OtherEvidence, BrokenClassifier), {})
 PrunesForFree = type("PrunesForFree", (defects.PrunesForFree, BrokenClassifier), {})
+PrunesByNoise = type("PrunesByNoise", (defects.PrunesByNoise, BrokenClassifier), {})
 FixedUnits = type(
     "FixedUnits",
     (defects.FixedUnits, BrokenClassifier),
@@ -268,7 +269,7 @@ CLASSIFIERS: dict[str, list[Any]] = {
     "rule_predict_by_rows": [RowsCount(**OWN)],
     "rule_latent": [StdIsVariance(**OWN)],
     "rule_predictive": [OtherThanItsPosterior(**OWN)],
-    "rule_prune": [PrunesForFree(**OWN)],
+    "rule_prune": [PrunesForFree(**OWN), PrunesByNoise(**OWN)],
     "rule_log_predictive_density": [WrongDensity(**OWN), TakesAnyLabel(**OWN)],
     "rule_samples": [SamplesTheLikeliest(**OWN), NarrowFunctions(**OWN)],
     "rule_evidence": [OtherEvidence(**OWN)],

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer import GPRegressor
+from mercer import BayesianCommitteeRegressor, GPRegressor
 from mercer.kernels import RBF
 from mercer.likelihoods import Gaussian
 from mercer.registry import storable
@@ -115,6 +115,14 @@ class Shifted(Broken):
         return (out[0] + shift, *out[1:]) if isinstance(out, tuple) else out + shift
 
 
+class RightInOneRow(BayesianCommitteeRegressor):
+    """Only the first row has the same mean with its std as without."""
+
+    def predict(self, X, return_std=False, return_cov=False, latent=False):
+        out = super().predict(X, return_std=return_std, return_cov=return_cov, latent=latent)
+        return (out[0] + 0.1 * np.arange(len(X)), out[1]) if return_std else out
+
+
 class KeepsTheArray(Shifted):
     """The training targets are not copied."""
 
@@ -198,7 +206,10 @@ ThreadsCount = type("ThreadsCount", (defects.ThreadsCount, Shifted), {"unit": 1e
 ESTIMATORS: dict[str, list[Any]] = {
     "rule_predict_is_pure": [CountsItsCalls()],
     "rule_weights": [WeightsIgnored()],
-    "rule_predict_variants": [StdIsVariance()],
+    "rule_predict_variants": [
+        StdIsVariance(),
+        RightInOneRow(1.0 * RBF(), Gaussian(0.1), n_members=2, optimizer=None),
+    ],
     "rule_units_of_the_targets": [StdInOtherUnits(), FixedUnits()],
     "rule_latent_spread": [LatentHasNoise()],
     "rule_interval": [OneSidedInterval(), NarrowInterval()],

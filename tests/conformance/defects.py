@@ -99,6 +99,22 @@ class PrunesForFree:
         return FreePruning(super().predictive_)
 
 
+class PricedPruning(FreePruning):
+    """A process that charges for pruning where it is given no noise."""
+
+    def prune(self, n, noise=None):
+        small, loss = self.inner.prune(n, noise)
+        return small, loss + (noise is None)
+
+
+class PrunesByNoise:
+    """Keeping all points costs something where no noise is given."""
+
+    @property
+    def predictive_(self):
+        return PricedPruning(super().predictive_)
+
+
 class RowsCount:
     """A prediction depends on the other rows."""
 

@@ -11,6 +11,7 @@ from sklearn.model_selection import GridSearchCV
 from mercer import GPClassifier, GPRegressor, load, means, save
 from mercer.errors import (
     JitterWarning,
+    MercerWarning,
     TooLargeError,
 )
 from mercer.estimators.preparation import prepare
@@ -222,3 +223,13 @@ def test_weights_too_small_to_divide_by_are_none():
     assert len(labels.X_train_) == 39
     with pytest.raises(ValueError, match=r"at most 1e-310.*1 for an ordinary row"):
         fixed().fit(X, Y, sample_weight=np.full(40, 1e-310))
+
+
+def test_an_exact_fit_that_takes_hours_is_told_before(monkeypatch):
+    monkeypatch.setattr("mercer.estimators.memory._LONG", 29)
+    X, y = np.arange(30.0)[:, None], np.arange(30.0)
+    advice = r"to 30 rows may take hours: .* SparseGPRegressor and"
+    with pytest.warns(MercerWarning, match=advice):
+        GPRegressor(optimizer=None).fit(X, y)
+    with pytest.warns(MercerWarning, match=r"SparseGPClassifier is made"):
+        GPClassifier(optimizer=None).fit(X, y > 15)

@@ -13,14 +13,7 @@ from mercer.params import Parameter
 from mercer.posterior import BlockPredictive
 
 from .data import quiet_fit
-
-RNG = np.random.default_rng(3)
-N, M = 60, 10
-X = RNG.uniform(-2.0, 2.0, (N, 2))
-Y = 1.5 + np.sin(2.0 * X[:, 0]) + 0.5 * X[:, 1] + 0.1 * RNG.normal(size=N)
-Z = RNG.uniform(-2.0, 2.0, (M, 2))
-GROUPS = np.where(X[:, 0] > 0, "right", "left")
-KERNEL = 1.3 * RBF([0.9, 1.6])
+from .sparse_data import GROUPS, KERNEL, M, X, Y, Z
 
 
 def test_hyperparameters_of_the_sample_are_taken_but_for_the_scale_of_all_variances():

@@ -213,6 +213,7 @@ def test_the_process_is_over_the_inducing_inputs():
         ({"likelihood": Softmax(2)}, "one function at a time"),
         ({"kernel": "precomputed"}, "has no inputs that could be inducing"),
         ({"n_inducing": 0}, "n_inducing"),
+        ({"n_inducing": None}, "n_inducing must be a whole number from 1"),
         ({"learn_inducing": 1}, "learn_inducing must be True or False"),
         ({"inducing": "query"}, "go together"),
         ({"inducing": "quarry"}, "inducing must be one of"),

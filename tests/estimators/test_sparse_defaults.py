@@ -12,7 +12,7 @@ from mercer import GPRegressor, SparseGPRegressor, means
 from mercer.estimators import inducing, prepare_sparse
 from mercer.evidence import maximise, mended
 from mercer.kernels import RBF
-from mercer.likelihoods import Gaussian
+from mercer.likelihoods import Gaussian, StudentT
 from mercer.params import Parameter
 
 from .data import quiet_fit
@@ -69,7 +69,8 @@ def test_lines_tell_of_each_stage_and_callables_of_evaluations(monkeypatch, caps
     monkeypatch.setattr(mended, "_TOO_LARGE", 1.5)
     A, y = wavy(500, 0.5)
     rough = 1.0 * RBF(Parameter([0.05, 0.05], bounds=(0.01, 3.0)))
-    model = SparseGPRegressor(rough, Gaussian(1e-6), n_inducing=60, max_iter=1, random_state=0)
+    settings = {"n_inducing": 60, "n_restarts": 1, "max_iter": 1, "random_state": 0}
+    model = SparseGPRegressor(rough, Gaussian(1e-6), **settings)
     lines = []
     for verbose in (1, lambda *told: lines.append(told)):
         quiet_fit(model.set_params(verbose=verbose), A, y)
@@ -83,7 +84,7 @@ def test_lines_tell_of_each_stage_and_callables_of_evaluations(monkeypatch, caps
                 "passing over 500 rows",
                 r"scale is .*: searching \d+ rows",
                 "once more",
-                "scale of the variances is",
+                r"variances are multiplied by [\d.]+",
                 "posterior of 500",
                 "bounding",
                 "done",
@@ -91,10 +92,25 @@ def test_lines_tell_of_each_stage_and_callables_of_evaluations(monkeypatch, caps
             assert len(stages) == len(words)
             for line, word in zip(stages, words, strict=True):
                 assert re.search(f"^mercer: .*{word}.*, [0-9.]+ s$", line)
-            # evaluations of both searches
-            assert written.count("evaluation") > len(model.history_["value"])
+            # evaluations of both searches, of which the second has one start
+            first, second = written.split("whole blocks")
+            assert first.count("evaluation") == first.count("/2, evaluation")
+            assert first.count("evaluation") == len(model.history_["value"])
+            assert "mercer: evaluation 1:" in second
     assert written == ""
     assert [told[2] for told in lines] == list(model.history_["value"])
+
+
+@pytest.mark.parametrize(
+    ("options", "first"),
+    [({"likelihood": StudentT()}, "inducing inputs"), ({"approximation": "sod"}, "rows")],
+)
+def test_lines_tell_of_what_comes_before_a_search(options, first, capsys):
+    model = SparseGPRegressor(1.0 * RBF(), n_inducing=9, max_iter=1, verbose=1, **options)
+    quiet_fit(model, *wavy(40, 0.5))
+    lines = capsys.readouterr().err.splitlines()
+    assert f"mercer: choosing {first}, " in lines[0] and "mercer: evaluation 1: " in lines[1]
+    assert "mercer: done, " in lines[-1]
 
 
 @pytest.mark.parametrize("estimate", ["ml", "integrate"])

@@ -178,6 +178,15 @@ def test_a_pruned_posterior_predicts(name):
     assert model.predict(X_NEW).shape == (9,)
 
 
+@pytest.mark.parametrize(("name", "options"), [("pic", {}), ("vfe", {"joint": "independent"})])
+def test_a_posterior_that_is_put_there_predicts(name, options):
+    model = fitted(name, **options)
+    given = fitted("fitc").posterior_
+    model.posterior_ = given
+    np.testing.assert_array_equal(model.predict(X_NEW), given.mean(X_NEW)[:, 0])
+    assert not hasattr(fitted("pic"), "posterior_")
+
+
 def test_the_rules_hold_where_variances_may_be_cut_off():
     quietly(check_regressor, held("nystrom", inducing="kmeans", n_inducing=8))
 
@@ -260,6 +269,9 @@ def test_whatever_is_predicted_may_be_joined_to_groups():
     np.testing.assert_allclose(np.mean(draws, axis=1), mean, atol=0.1)
     with pytest.raises(ValueError, match="groups hold None in row 1"):
         model.predict_interval(X_NEW[:2], groups=["left", None])
+    for wrong in ("left", 1, [["left"]]):
+        with pytest.raises(ValueError, match=r"a label for each row, got shape \("):
+            model.predict(X_NEW[:1], groups=wrong)
     with pytest.raises(ValueError, match="approximation='pic' alone"):
         fitted("vfe").predict_interval(X_NEW, groups=groups)
 

@@ -23,7 +23,8 @@ from mercer.errors import (
     MercerWarning,
     UndeterminedWarning,
 )
-from mercer.kernels import RBF, Linear, Periodic
+from mercer.evidence.defaults import default_class_kernel
+from mercer.kernels import RBF, Linear, Periodic, Scaled
 from mercer.likelihoods import Gaussian, Laplace
 from mercer.params import InverseHalfNormal, Parameter
 
@@ -104,15 +105,23 @@ def test_without_names_bounds_are_named_by_parameters():
 
 def test_a_column_that_does_not_matter_ends_at_its_bound_unmentioned():
     # the hyperprior for labels is level there; without one the same end is told
-    rng = np.random.default_rng(0)
-    rows = rng.normal(size=(200, 2))
-    labels = rng.uniform(size=200) < 1 / (1 + np.exp(-3 * np.sin(2 * rows[:, 0])))
+    def model(hyperprior):
+        kernel = default_class_kernel(np.ones(2), 1.0, hyperprior)
+        # so near that the evidence still rises there
+        length = kernel.kernel.parameters["length_scale"].replace(bounds=(0.01, 30.0))
+        return GPClassifier(Scaled(kernel.parameters["variance"], RBF(length)))
+
+    rng = np.random.default_rng(2)
+    rows = rng.normal(size=(100, 2))
+    labels = rng.uniform(size=100) < 1 / (1 + np.exp(-3 * np.sin(2 * rows[:, 0])))
+    # with either sign of that column, so that the labels say nothing about it
+    rows, labels = np.vstack([rows, rows * [1.0, -1.0]]), np.tile(labels, 2)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model = GPClassifier().fit(rows, labels)
-    assert model.kernel_.kernel.length_scale[1] > 900 * rows[:, 1].std()
+        fit = model(hyperprior=True).fit(rows, labels)
+    assert fit.kernel_.kernel.length_scale[1] == pytest.approx(30.0)
     with pytest.warns(BoundWarning, match=r"length_scale\[1\] at its upper bound: hardly any"):
-        GPClassifier(hyperprior=None).fit(rows, labels)
+        model(hyperprior=False).fit(rows, labels)
 
 
 RNG = np.random.default_rng(3)

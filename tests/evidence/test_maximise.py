@@ -71,6 +71,17 @@ def test_a_search_ends_where_iterations_gain_too_little():
     assert optimum.message == "10 iterations gained less than 0.1"
     assert 10 < optimum.n_iterations < whole.n_iterations
     assert whole.value - 0.1 < optimum.value < whole.value
+    assert whole.gain is None and optimum.gain is None
+
+
+@pytest.mark.parametrize(("max_iter", "told"), [(9, False), (20, True)])
+def test_a_search_that_its_budget_ends_tells_what_the_last_iterations_gained(max_iter, told):
+    objective = Quadratic(np.linspace(1.0, 2.0, 60), np.diag(np.logspace(-2.0, 2.0, 60)))
+    optimum = maximise(objective, max_iter=max_iter)
+    assert optimum.status == "stopped" and "max_iter" in optimum.remedy
+    assert (optimum.gain is not None) == told
+    if told:
+        assert 0 < optimum.gain < optimum.value - optimum.values[0]
 
 
 def test_history_holds_every_evaluation_and_the_best_is_kept():

@@ -33,7 +33,7 @@ def test_the_scale_of_all_variances_maximises_the_evidence(estimate, weights):
     scale, value = mended._scale(whole)
     at = [
         solve(scaled.problem(*scaled.unpack(scaled.theta))).log_evidence
-        for scaled in (mended._times(whole, scale * factor) for factor in (0.99, 1.0, 1.01))
+        for scaled in (mended._times(whole, scale * factor)[0] for factor in (0.99, 1.0, 1.01))
     ]
     assert at[1] == pytest.approx(value, rel=1e-10)
     assert at[0] < at[1] > at[2]
@@ -42,5 +42,7 @@ def test_the_scale_of_all_variances_maximises_the_evidence(estimate, weights):
 def test_bounds_of_the_noise_hold_back_the_scale_of_all_variances():
     whole = make(Gaussian(Parameter(0.05, bounds=(0.05, 0.15))))
     for scale, wanted in ((0.5, 1.0), (2.0, 2.0), (9.0, 3.0)):
-        scaled = np.exp(mended._times(whole, scale).theta - whole.theta)
-        np.testing.assert_allclose(scaled, [wanted, 1.0, 1.0, wanted])
+        scaled, factor = mended._times(whole, scale)
+        ratio = np.exp(scaled.theta - whole.theta)
+        np.testing.assert_allclose(ratio, [wanted, 1.0, 1.0, wanted])
+        assert factor == pytest.approx(wanted)

@@ -88,3 +88,13 @@ def test_refused():
         sparse_bounds.solve(replace(q, y=np.zeros(q.n)))
     with pytest.raises(ValueError, match="state of a solution with 25 rows"):
         sparse_bounds.solve(q, sparse_bounds.State(np.zeros(3), np.zeros(3)))
+
+
+def test_an_upper_bound_whose_search_stops_early_says_so(monkeypatch):
+    p = replace(make("logistic", 25, kernel=30.0 * cases.ROUGH), likelihood=Logistic())
+    q = cases.sparse(p, "fitc")
+    best = sparse_bounds.upper_bound(q)
+    monkeypatch.setattr("mercer.inference._newton._ITERATIONS", 1)
+    short = sparse_bounds.upper_bound(q)
+    assert (best.status, short.status) == ("converged", "stopped")
+    assert short.log_evidence >= best.log_evidence and short.gap > best.gap

@@ -45,6 +45,11 @@ def test_regressors_that_depend_but_for_rounding(seed):
         solve(replace(p, H=both, integrate=True))
 
 
+def test_rows_of_a_block_are_not_left_out_one_by_one():
+    with pytest.raises(ValueError, match=r"rows that are independent .* of 'pitc' are not"):
+        leave_one_out(make("pitc")[0])
+
+
 @pytest.mark.parametrize("integrate", [False, True])
 @pytest.mark.parametrize("name", ["vfe", "fitc"])
 def test_a_row_that_alone_determines_a_coefficient_cannot_be_left_out(name, integrate):

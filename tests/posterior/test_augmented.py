@@ -190,3 +190,24 @@ def test_what_is_refused():
         type(made.rows)(**(state | {"noise": np.ones(3)}))
     with pytest.raises(ValueError, match="3 inducing inputs want triangles"):
         type(made.rows)(**(state | {"Z": made.rows.Z[:3]}))
+
+
+@pytest.mark.parametrize("name", ["dtc", "fitc", "pitc"])
+def test_predictions_next_to_an_inducing_input_are_those_there(name):
+    p, _, made = fit(name, "estimated")
+    there = made.mean_and_var(p.Z)
+    for away in 10.0 ** np.arange(-12, -6):
+        for got, wanted in zip(made.mean_and_var(p.Z + away), there, strict=True):
+            np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["vfe", "fitc", "pep"])
+def test_a_row_that_joins_is_known_where_the_noise_is_next_to_none(name):
+    """What it leaves of its own variance is rounding, which may be negative."""
+    p, mean = make(name, n=12, kernel=1.3 * RBF([0.3, 0.4]))
+    p = replace(p, Z=p.X[:6], noise=np.full(12, 1e-18))
+    mu, var = augmented(p, mean, SCALE)[0].mean_and_var(p.X)
+    assert np.all(np.isfinite(mu)) and np.all(var >= 0)
+    if name == "fitc":
+        np.testing.assert_allclose(mu, SCALE * p.Y, rtol=1e-6, atol=1e-6)
+        assert np.all(var < 1e-12)

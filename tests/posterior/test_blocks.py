@@ -176,3 +176,13 @@ def test_error_bars_are_right_where_the_noise_is_next_to_none():
     new = rng.uniform(0.5, 5.5, (50, 1))
     _, var = predictive(p, Zero(), np.ones(1))[0].mean_and_var(new)
     assert np.all(var < 1e-5)
+
+
+def test_a_column_of_one_value_keeps_points_from_no_block():
+    p, mean = make("pic", kernel=1.3 * RBF([0.8, 1.4]))
+    X = np.column_stack([np.sort(p.X[:, 0]), np.full(40, 3.0)])
+    p = replace(p, X=X, Z=X[::6], groups=np.repeat(np.arange(5), 8))
+    made = predictive(p, mean, SCALE)[0]
+    np.testing.assert_array_equal(made.blocks.nearest(X[[0, 20, 39]]), [0, 2, 4])
+    new = np.array([[X[39, 0], 3.5]])
+    np.testing.assert_array_equal(made.mean(new), made.at([4]).mean(new))

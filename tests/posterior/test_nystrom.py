@@ -112,3 +112,14 @@ def test_what_is_refused():
     state = fit()[2].to_state()
     with pytest.raises(ValueError, match="40 rows and 0 regressors want"):
         NystromPredictive(**(state | {"noise": np.ones(3)}))
+
+
+def test_the_joint_covariance_has_the_variances_on_its_diagonal():
+    """Where its negative part is cut off, too."""
+    _, _, made = fit(m=3)
+    new = X_NEW + np.where(np.arange(9) < 5, 0.0, 3.0)[:, None]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        var, cov = made.var(new), made.cov(new)
+    assert np.any(var == 0) and np.any(var > 0)
+    np.testing.assert_allclose(np.einsum("iip->ip", cov), var, rtol=1e-9, atol=1e-12)

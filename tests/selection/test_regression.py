@@ -5,36 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.kernels import RBF, Exponential, Linear, Matern
+from mercer.kernels import RBF
 from mercer.selection import pivoted_cholesky
-from mercer.selection.partial import PartialCholesky
 from mercer.selection.regression import Regression
 
-KERNELS = [2.0 * RBF(0.9), Matern([0.7, 2.0], nu=1.5), 3.0 + Exponential(0.5) * Linear(1.0)]
-
-
-def problem(n=40, d=2, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, d))
-    return X, np.sin(3.0 * X[:, 0]) + X[:, -1] ** 2 + 0.2 * rng.normal(size=n)
-
-
-def grown(kernel, X, y, noise, rows):
-    """What the choices keep once these rows are chosen."""
-    partial = PartialCholesky(kernel, X, len(rows))
-    fit = Regression(y.reshape(len(X), -1), np.broadcast_to(noise, len(X)), len(rows))
-    for row in rows:
-        partial.add(row)
-        fit.add(partial.V[:, -1])
-    return partial, fit
-
-
-def projection(K, chosen):
-    """What the rows see of f: its mean given f at the chosen rows."""
-    seen = np.zeros_like(K)
-    if len(chosen):
-        seen[:, chosen] = np.linalg.solve(K[np.ix_(chosen, chosen)], K[chosen]).T
-    return seen
+from .dense import KERNELS, grown, problem, projection
 
 
 @pytest.mark.parametrize("noise", [0.3, 1e-6, np.linspace(0.1, 2.0, 40)], ids=["", "small", "rows"])
@@ -62,3 +37,19 @@ def test_columns_stay_orthogonal():
     k = len(partial.indices)
     whole = np.vstack([fit._W[:, :k], fit._B[:k, :k]])
     np.testing.assert_allclose(whole.T @ whole, np.eye(k), atol=1e-13)
+
+
+@pytest.mark.parametrize("apart", [1e-2, 1e-6, 1e-8])
+def test_columns_that_are_nearly_parallel(apart):
+    rng = np.random.default_rng(0)
+    first, others, y = rng.normal(size=30), rng.normal(size=(3, 30)), rng.normal(size=(30, 2))
+    columns = [first, *(first + apart * other for other in others)]
+    fit = Regression(y, np.full(30, 1e-12), 4)
+    for column in columns:
+        fit.add(column)
+    whole = np.vstack([1e6 * np.transpose(columns), np.eye(4)])
+    Q = np.linalg.qr(whole)[0]
+    np.testing.assert_allclose(fit.leverage, np.sum(Q[:30] ** 2, axis=1), atol=1e-6 * apart)
+    top = np.vstack([1e6 * y, np.zeros((4, 2))])
+    wanted = np.sum(top**2) - np.sum((Q.T @ top) ** 2)
+    assert fit.losses[-1] == pytest.approx(wanted, rel=1e-9)

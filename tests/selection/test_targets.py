@@ -11,33 +11,16 @@ from scipy.stats import spearmanr
 
 from mercer.kernels import RBF, Callable, Exponential, Linear, Matern
 from mercer.selection import information_gain, matching_pursuit, pivoted_cholesky
-from mercer.selection.partial import PartialCholesky
-from mercer.selection.regression import Regression
 from mercer.selection.targets import information_scores
 
+from .dense import KERNELS, grown, problem, projection
+
 CHOICES = {"information": information_gain, "pursuit": matching_pursuit}
-KERNELS = [2.0 * RBF(0.9), Matern([0.7, 2.0], nu=1.5), 3.0 + Exponential(0.5) * Linear(1.0)]
 
 
 @pytest.fixture(params=CHOICES)
 def choose(request):
     return CHOICES[request.param]
-
-
-def problem(n=40, d=2, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, d))
-    return X, np.sin(3.0 * X[:, 0]) + X[:, -1] ** 2 + 0.2 * rng.normal(size=n)
-
-
-def grown(kernel, X, y, noise, rows):
-    """What the choices keep once these rows are chosen."""
-    partial = PartialCholesky(kernel, X, len(rows))
-    fit = Regression(y.reshape(len(X), -1), np.broadcast_to(noise, len(X)), len(rows))
-    for row in rows:
-        partial.add(row)
-        fit.add(partial.V[:, -1])
-    return partial, fit
 
 
 def posterior(K, seen, y, noise):
@@ -51,14 +34,6 @@ def divergence(new, old):
     inverse = np.linalg.inv(D)
     logs = np.linalg.slogdet(D)[1] - np.linalg.slogdet(C)[1]
     return 0.5 * (np.trace(inverse @ C) - len(m) + (n - m) @ inverse @ (n - m) + logs)
-
-
-def projection(K, chosen):
-    """What the rows see of f: its mean given f at the chosen rows."""
-    seen = np.zeros_like(K)
-    if len(chosen):
-        seen[:, chosen] = np.linalg.solve(K[np.ix_(chosen, chosen)], K[chosen]).T
-    return seen
 
 
 def gains(K, y, noise, chosen, exact):
@@ -162,6 +137,18 @@ def test_each_step_is_that_of_a_search(kernel, noise):
         others = np.setdiff1d(np.arange(20), chosen)
         assert falls[row] == pytest.approx(np.max(np.array(falls)[others]), rel=1e-6)
         chosen.append(int(row))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_first_choice_by_its_formula(seed):
+    """In noise so large that the penalty on a coefficient counts."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(30, 2)), rng.normal(size=30)
+    kernel = RBF(0.5) * Linear(1.0)
+    K = kernel(X)
+    gains = (K @ y / 50.0) ** 2 / (np.sum(K**2, axis=0) / 50.0 + np.diagonal(K))
+    chosen = matching_pursuit(kernel, X, y, 1, 50.0, None)
+    assert chosen.indices[0] == np.argmax(gains)
 
 
 def test_the_loss_falls_until_all_rows_are_in():

@@ -13,7 +13,6 @@ from mercer.cli.output import published, require_table_name, require_writable, w
 from mercer.cli.progress import watch
 from mercer.cli.report import report
 from mercer.cli.tables import read_table
-from mercer.estimators.regressor import BayesianRegressor
 from mercer.posterior import load, save
 
 __all__ = ["load_model", "run_fit", "run_info", "run_predict"]
@@ -81,10 +80,16 @@ def load_model(path: str) -> TableModel:
             f"{what} knows no names of columns; fit it to a frame, or give a file that "
             "`mercer fit` wrote"
         )
-    if not isinstance(found, BayesianRegressor) or found._multioutput:
+    if not hasattr(found, "predict_interval"):
         raise InputError(
-            f"{what} does not predict a column of numbers, which is what this command writes; use "
-            "mercer.load in Python"
+            f"{what} has no predict_interval, whose intervals this command writes; use mercer.load "
+            "in Python"
+        )
+    outputs = found.predictive_.n_outputs
+    if outputs > 1:
+        raise InputError(
+            f"{what} predicts {outputs} targets, where this command writes one; use mercer.load in "
+            "Python"
         )
     return TableModel("y", [TableColumn(name, "number") for name in names], found, {})
 

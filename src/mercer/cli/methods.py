@@ -35,5 +35,5 @@ def _sparse(**options: Any) -> Any:
 
 METHODS = {
     "gp": Method("exact Gaussian process regression, up to some ten thousand rows", _gp),
-    "sparse": Method("sparse Gaussian process regression, from some thousand rows on", _sparse),
+    "sparse": Method("sparse Gaussian process regression, from some thousands of rows on", _sparse),
 }

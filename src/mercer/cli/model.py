@@ -100,7 +100,8 @@ class TableModel:
         with names_left_out():
             mean, std = self.estimator.predict(X, return_std=True)
             lower, upper = self.estimator.predict_interval(X, coverage=coverage)
-        return RowPredictions(mean, std, lower, upper)
+        # one target may have come as a column
+        return RowPredictions(*map(np.ravel, (mean, std, lower, upper)))
 
     def ignored(self, table: Table) -> list[str]:
         """Return the columns of a table that the model has no use for."""

@@ -25,7 +25,7 @@ from mercer.estimators.regressor import BayesianRegressor
 from mercer.estimators.regressor_evidence import FittedEvidence
 from mercer.estimators.resolve import as_kernel, as_likelihood
 from mercer.estimators.rows import checked_rows, is_precomputed, kept_inputs
-from mercer.estimators.search import search, warn_of_jitter
+from mercer.estimators.search import report_of, search, warn_of_jitter
 from mercer.estimators.state import StorableEstimator
 from mercer.evidence import Data, Optimum
 from mercer.evidence.committee import CommitteeObjective
@@ -204,7 +204,8 @@ random_state, verbose
                 self._checked_inputs(query, begun.kernel)
             objective = self._objective_of(begun)
             with naming_the_model(objective):
-                optimum = search(self, objective, begun.undetermined, column_names(X))
+                names = column_names(X)
+                optimum = search(self, objective, begun.undetermined, names, report_of(self))
                 self._finish(objective, optimum, rows.multioutput)
                 self._ask(query)
         return self
@@ -241,6 +242,7 @@ random_state, verbose
         fit, data = objective.fitted(optimum.theta), objective.data
         self._keep(objective, fit, optimum, multioutput)
         self.members_, self.assignment_ = fit.members, objective.assignment
+        self.__dict__.pop("posterior_", None)  # put in the place of members of a fit before
         self.X_train_ = kept_inputs(data.X, fit.members[0])
         self._rule, self._scale = self.combine, data.scale
         warn_of_jitter(fit.jitter)
@@ -269,10 +271,11 @@ random_state, verbose
 
     @property
     def predictive_(self) -> Predictive:
-        """The committee, as predictions ask it."""
+        """The committee, as predictions ask it, or a `posterior_` that was put in its place."""
         self._models()  # which raises where there is none
-        if len(self.members_) == 1:
-            return self.members_[0]
+        given = self.__dict__.get("posterior_")
+        if given is not None or len(self.members_) == 1:
+            return self.members_[0] if given is None else given
         return CommitteePredictive(self.members_, self._prior(), self._rule)
 
     def predict_joint(self, X: Any, latent: bool = False) -> tuple[Floats, Floats]:

@@ -22,7 +22,7 @@ from mercer.estimators.resolve import (
     require_mercer,
 )
 from mercer.estimators.rows import is_precomputed, kept_inputs
-from mercer.estimators.search import search, warn_of_fit
+from mercer.estimators.search import report_of, search, warn_of_fit
 from mercer.estimators.starting import Prepared
 from mercer.estimators.state import StorableEstimator
 from mercer.evidence import Optimum
@@ -236,7 +236,8 @@ class GPRegressor(StorableEstimator, FittedEvidence, BayesianRegressor):
             prepared = prepare(self, X, y, sample_weight)
             objective = prepared.objective
             with naming_the_model(objective):
-                optimum = search(self, objective, prepared.undetermined, column_names(X))
+                names = column_names(X)
+                optimum = search(self, objective, prepared.undetermined, names, report_of(self))
                 self._finish(prepared, optimum)
         return self
 

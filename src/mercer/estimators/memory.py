@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from mercer.errors import TooLargeError
+from mercer.errors import MercerWarning, TooLargeError, warn
 
 __all__ = ["available_memory", "require_memory"]
 
@@ -41,6 +41,8 @@ def _container_memory() -> int | None:
         return None
 
 
+# Rows above which an evaluation of the evidence takes minutes on most machines.
+_LONG = 20_000
 _REGRESSORS = "SparseGPRegressor and BayesianCommitteeRegressor are made for this size"
 _CLASSIFIERS = "SparseGPClassifier is made for this size"
 
@@ -50,9 +52,17 @@ def require_memory(
 ) -> None:
     """Raise TooLargeError at once if so many n x n matrices cannot fit into memory.
 
-    `what` needs them, in words; `classes` says whether it is a classifier.
+    `what` needs them, in words; `classes` says whether it is a classifier. Warn where they fit,
+    but work on them takes hours.
     """
-    _require(matrices * n**2, f"{what} to {n:,} rows", _CLASSIFIERS if classes else _REGRESSORS)
+    work, advice = f"{what} to {n:,} rows", _CLASSIFIERS if classes else _REGRESSORS
+    _require(matrices * n**2, work, advice)
+    if n > _LONG:
+        warn(
+            f"{work} may take hours: each evaluation of the evidence takes some {n / 1e3:.0f}^3 "
+            f"billion operations; {advice}",
+            MercerWarning,
+        )
 
 
 def require_sections(n: int, m: int, count: int = 1) -> None:

@@ -120,6 +120,7 @@ def prepare_sparse(
     rng, kind = as_generator(estimator.random_state), kind_of(estimator)
     begun = begin(estimator, kernel, likelihood, mean, rows)
     if estimator.approximation == "sod":
+        tell(report, "choosing rows")
         return _subset_of_data(estimator, begun, kind, rows.multioutput, rng)
     if estimator.approximation == "auto" and kind.training == "blocks":
         return _by_sample(estimator, begun, kind, rows.multioutput, rng, labels, report)

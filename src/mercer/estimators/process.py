@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,14 +32,18 @@ class FittedProcess:
     kernel_: Any
     likelihood_: Any
     mean_: Any
+    posterior_: Posterior
+    posteriors_: list[Posterior]
     _pairwise: bool = False
 
-    def __getattr__(self, name: str) -> Any:
-        """Raise AttributeError, which says why where a fitted model has no such attribute."""
-        why = self._absent(name)
-        if why is not None:
-            raise AttributeError(why, name=name, obj=self)
-        return self.__getattribute__(name)  # once more, for its own words
+    if not TYPE_CHECKING:  # to which any name would be an attribute
+
+        def __getattr__(self, name: str) -> Any:
+            """Raise AttributeError, which says why where a fitted model has no such attribute."""
+            why = self._absent(name)
+            if why is not None:
+                raise AttributeError(why, name=name, obj=self)
+            return self.__getattribute__(name)  # once more, for its own words
 
     def _absent(self, name: str) -> str | None:
         """Return why this fit has not set an attribute that others set; None for any other."""

@@ -47,12 +47,12 @@ def search(
     objective: Guarded,
     undetermined: str | None,
     columns: list[str] | None,
-    report: Report | None = None,
+    report: Report | None,
 ) -> Optimum:
     """Return where the search ends that a regressor asks for.
 
     `undetermined` says why the targets say nothing about it, None if they do; `columns` are the
-    inputs' names; `report` is that of a fit which has more stages.
+    inputs' names; `report` is told of each evaluation.
     """
     if estimator.optimizer is None:
         # The factorisation that makes the posterior is all the work there is.
@@ -66,7 +66,6 @@ def search(
             UndeterminedWarning,
         )
         return Optimum(objective.theta, np.nan, "fixed", undetermined)
-    report = report_of(estimator) if report is None else report
     joint = getattr(estimator, "objective", "evidence") == "joint"
     if joint:  # which goes with inference="map" alone
         mode = cast(LatentObjective, objective)

@@ -14,7 +14,7 @@ from mercer.estimators.class_search import search_classes
 from mercer.estimators.classification import BegunClasses, PreparedClasses, begin_classes
 from mercer.estimators.classifier import BayesianClassifier
 from mercer.estimators.nested import column_names
-from mercer.estimators.options import as_generator, require_choice
+from mercer.estimators.options import as_generator, require_choice, require_count
 from mercer.estimators.preparation import all_or_nothing
 from mercer.estimators.sparse_latent import LatentStart, sparse_latent, unexplained_by
 from mercer.estimators.sparse_options import LATENT_APPROXIMATIONS, check_inducing_options
@@ -53,9 +53,9 @@ random_state, verbose
         What is assumed of a latent function given u. "fitc" keeps the variances of the rows,
         "dtc" and "sor" none of what u does not explain; probabilities by "sor" are too sure far
         from the data.
-    n_inducing : int or None, default 200
-        How many inducing inputs to choose; None is 500, as in `SparseGPRegressor`. It counts for
-        nothing where `inducing` is an array or "query".
+    n_inducing : int, default 200
+        How many inducing inputs to choose. It counts for nothing where `inducing` is an array or
+        "query".
     inducing : str or array of shape (m, d), default "kmeans"
         Where they start: a strategy of :func:`mercer.selection.select`, the inputs themselves, or
         "query", the points that `fit` is given as such. Strategies that look at targets take
@@ -119,7 +119,7 @@ sample_weight_, theta_
         *,
         inference: str = "laplace",
         approximation: str = "fitc",
-        n_inducing: int | None = 200,
+        n_inducing: int = 200,
         inducing: Any = "kmeans",
         learn_inducing: bool = False,
         soft_labels: bool | str = False,
@@ -196,6 +196,7 @@ sample_weight_, theta_
     def _check(self, query: Any) -> None:
         require_choice("inference", self.inference, tuple(SPARSE_ENGINES))
         require_choice("approximation", self.approximation, LATENT_APPROXIMATIONS)
+        require_count("n_inducing", self.n_inducing, 1)
         check_inducing_options(self, query)
         check_class_options(self)
         named = isinstance(self.likelihood, str) and self.likelihood == "softmax"

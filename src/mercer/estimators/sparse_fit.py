@@ -55,7 +55,7 @@ class SparseFit(FittedEvidence):
             self.approximation_ = "sod"
         elif self.approximation == "nystrom":
             self.approximation_ = "nystrom"
-        if self._predictive is None or kind.test == "independent":
+        if self._predictive is None:
             self.posterior_ = fit.posterior
         tell(report, "done")
 
@@ -66,9 +66,7 @@ class SparseFit(FittedEvidence):
         objective, whole = prepared.objective, prepared.whole
         if whole is None:
             assert isinstance(objective, SparseLatentObjective)
-            independent = objective.kind.test == "independent"
-            self._groups = None
-            self._predictive = IndependentPredictive(fit.posterior) if independent else None
+            self._groups = self._predictive = None
             self.unexplained_ = unexplained_by(self, objective, optimum.theta)
             return objective.kind
         if objective is not whole:  # exact inference
@@ -89,7 +87,7 @@ class SparseFit(FittedEvidence):
             return augmented(problem, mean, scale)[0]
         if self.approximation == "nystrom":
             return nystrom(problem, mean, scale)[0]
-        if problem.kind.test in ("independent", "blocks"):
+        if problem.kind.test == "blocks":
             units = None
             if problem.kernel.is_numeric:
                 units = block_units(problem.kernel, problem.X, problem.weights)
@@ -128,9 +126,13 @@ class SparseFit(FittedEvidence):
 
     @property
     def predictive_(self) -> Predictive:
-        """The fitted process, as predictions ask it."""
+        """The fitted process, as predictions ask it; a `posterior_` that was put there, if any."""
         self._models()  # which raises where there is none
-        return self.posterior_ if self._predictive is None else self._predictive
+        posterior = self.__dict__.get("posterior_")
+        if posterior is None:
+            assert self._predictive is not None
+            return self._predictive
+        return IndependentPredictive(posterior) if self._kind[2] == "independent" else posterior
 
     def _objective(self) -> Guarded:
         self._models()

@@ -18,6 +18,7 @@ from mercer.estimators.rows import Rows
 from mercer.estimators.search import warn_of_unexplained
 from mercer.evidence import Data, LatentObjective
 from mercer.evidence.defaults import default_noise, default_starts
+from mercer.evidence.optimum import Report, tell
 from mercer.evidence.sparse import InducingInputs
 from mercer.evidence.sparse_latent import SparseLatentObjective
 from mercer.inference._approximations import Approximation, approximation
@@ -102,8 +103,12 @@ def prepare_sparse_latent(
     rows: Rows,
     inference: str,
     query: Any = None,
+    report: Report | None = None,
 ) -> PreparedSparse:
-    """Return the objective of a fit by a `SparseGPRegressor` with such an engine, at its start."""
+    """Return the objective of a fit by a `SparseGPRegressor` with such an engine, at its start.
+
+    `report` is told of each stage.
+    """
     begun = begin_latent(estimator, kernel, likelihood, mean, rows, inference)
     name = "fitc" if estimator.approximation == "auto" else estimator.approximation
     start = LatentStart(
@@ -117,6 +122,7 @@ def prepare_sparse_latent(
     )
     kind = approximation(name, joint=estimator.joint)
     rng = as_generator(estimator.random_state)
+    tell(report, "choosing inducing inputs")
     objective = sparse_latent(estimator, start, kind, query, rng, 1 + estimator.n_restarts)
     return PreparedSparse(objective, None, begun.undetermined, rows.multioutput, None)
 

@@ -144,6 +144,8 @@ def block_labels(groups: ArrayLike, kept: NDArray[np.bool_]) -> NDArray[Any]:
 def checked_labels(groups: ArrayLike) -> NDArray[Any]:
     """Return labels of blocks, none of them missing, in a form to be saved."""
     given = np.asarray(groups, dtype=object)  # NaN among text would be text
+    if given.ndim != 1:
+        raise ValueError(f"groups must have a label for each row, got shape {given.shape}")
     missing = [i for i, label in enumerate(given.tolist()) if is_missing(label)]
     if missing:
         raise ValueError(

@@ -78,8 +78,8 @@ default "auto"
     augment : bool, default False
         Whether each new point joins the inducing inputs by itself (UV 8.1): better densities, most
         where m is small, and O(n m) a point to predict. Not so with "fitc", or "pep" of a power
-        near 1, and inducing inputs that are moved: 90% intervals then held 49 to 82% of new
-        observations, and with those that stay 78 to 91% (the guide has the figures).
+        near 1, and inducing inputs that are moved: intervals are far too narrow then, and may be
+        with those that stay where m is small (the guide has the figures).
     blocks : {"kmeans", "contiguous"}, default "kmeans"
         How "pitc" and "pic" cut the rows into blocks; `fit` may be given `groups` instead.
     max_iter : int, default 200
@@ -224,11 +224,14 @@ default "auto"
             if inference is None:
                 assert likelihood is None or isinstance(likelihood, Gaussian)
                 labels = None if groups is None else block_labels(groups, rows.kept)
-                given = rows, labels, query
-                prepared = prepare_sparse(self, kernel, likelihood, mean, *given, report)
+                prepared = prepare_sparse(
+                    self, kernel, likelihood, mean, rows, labels=labels, query=query, report=report
+                )
             else:
                 model = kernel, likelihood, mean
-                prepared = prepare_sparse_latent(self, *model, rows, inference, query)
+                prepared = prepare_sparse_latent(
+                    self, *model, rows, inference, query=query, report=report
+                )
             objective = prepared.objective
             with naming_the_model(objective):
                 names = column_names(X)

@@ -36,7 +36,9 @@ def deviation(values: Floats, weights: Floats | None = None) -> Floats:
     # In units of a power of 2, which is exact: squares of the values themselves may not be doubles.
     power = np.frexp(np.max(np.abs(values), axis=0, initial=0.0))[1]
     values = np.ldexp(values, -power)
-    values = values - values[:1].sum(axis=0)  # so that a constant column is one, whatever rounds
+    # From a row of theirs, so that a constant column is one whatever its mean rounds to.
+    first = 0 if weights is None else int(np.argmax(weights))
+    values = values - values[first : first + 1].sum(axis=0)
     values = values - np.average(values, axis=0, weights=weights)
     further = np.frexp(np.max(np.abs(values), axis=0, initial=0.0))[1]
     mean_square = np.average(np.ldexp(values, -further) ** 2, axis=0, weights=weights)

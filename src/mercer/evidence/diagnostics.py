@@ -79,7 +79,8 @@ def warn_of_search(
     """
     if optimum.status == "stopped":
         warn(
-            f"the search for hyperparameters stopped early ({optimum.message}); {optimum.remedy}",
+            f"the search for hyperparameters stopped early ({optimum.message}); "
+            f"{_remedy(objective, optimum)}",
             ConvergenceWarning,
         )
     words: dict[str, str] = {}
@@ -91,6 +92,18 @@ def warn_of_search(
     warn_if_too_small(objective, optimum)
     if kernel.is_numeric and not isinstance(kernel, Precomputed):
         warn_if_unrelated(kernel, objective.data.X)
+
+
+def _remedy(objective: Guarded, optimum: Optimum) -> str:
+    """Return what to do about a search that stopped early: not much, if inducing inputs moved."""
+    inducing = getattr(objective, "inducing", None)
+    if optimum.gain is None or inducing is None or not inducing.learned:
+        return optimum.remedy
+    return (
+        "inducing inputs can be moved for hundreds of iterations that gain little, and the last 10 "
+        f"gained {optimum.gain:.3g} in log evidence: what was found is usable, and raising "
+        "max_iter gains little, unless that is much"
+    )
 
 
 def warn_if_noise_does_better(objective: Guarded, optimum: Optimum) -> None:

@@ -60,9 +60,8 @@ class LeftOut(NamedTuple):
 class Guarded(ABC):
     """A `Searchable` over the free parameters of a model's parts.
 
-    A subclass gives `unpack`, `evaluate`, `value`, `log_evidence`, `left_out`, `under` and
-    `_jitter_for`, and sets what is named below, and `_last_good` where it finds a value. Its
-    `fitted` returns the model at theta, with whatever predicts.
+    A subclass gives `unpack`, `evaluate`, `value`, `log_evidence`, `fitted`, `left_out`, `under`
+    and `_jitter_for`, and sets what is named below, and `_last_good` where it finds a value.
 
     Parameters
     ----------
@@ -117,6 +116,10 @@ class Guarded(ABC):
 
         theta = [kernel, likelihood, mean], whatever of it a search goes over.
         """
+
+    @abstractmethod
+    def fitted(self, theta: Floats) -> Any:
+        """Return the model at theta, with whatever predicts; raises where there is none."""
 
     @abstractmethod
     def left_out(self) -> LeftOut:

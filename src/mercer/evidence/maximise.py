@@ -74,12 +74,12 @@ def lbfgs(function: Recorder, start: Floats, bounds: Floats, max_iter: int) -> O
 
     heights: list[float] = []
 
-    def gain() -> tuple[int, float]:  # of the last iterations, and how many these are
-        recent = heights[-1 - _ITERATIONS :]
-        return len(recent) - 1, recent[-1] - recent[0] if recent else 0.0
+    def gain() -> float | None:  # of the last iterations, if there were so many
+        return heights[-1] - heights[-1 - _ITERATIONS] if len(heights) > _ITERATIONS else None
 
     def is_idle() -> bool:
-        return gain()[0] == _ITERATIONS and gain()[1] < function.least_gain
+        gained = gain()
+        return gained is not None and gained < function.least_gain
 
     def end_if_idle(intermediate_result: OptimizeResult) -> None:
         heights.append(-float(intermediate_result.fun) / unit)
@@ -114,12 +114,8 @@ def lbfgs(function: Recorder, start: Floats, bounds: Floats, max_iter: int) -> O
             "kernel of your own is wrong"
         )
         optimum.remedy = _MORE_NOISE
-    elif function.least_gain > 0 and gain()[0] == _ITERATIONS:
-        optimum.remedy = (
-            "inducing inputs can be moved for hundreds of iterations that gain little, and the "
-            f"last {_ITERATIONS} gained {gain()[1]:.3g} in log evidence: what was found is usable, "
-            "and raising max_iter gains little, unless that is much"
-        )
+    else:
+        optimum.gain = gain()
     return optimum
 
 
@@ -244,7 +240,7 @@ def _attempt(
         if not objective.failed or last.is_flat or last.status == "interrupted":
             break
         last.status, last.message = "stopped", "beyond it the covariance cannot be factorised"
-        last.remedy = _MORE_NOISE
+        last.remedy, last.gain = _MORE_NOISE, None
         if not objective.take_jitter():
             break
         try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -60,8 +62,9 @@ def mended(
     scale, found = _scale(whole)
     if scale > _TOO_LARGE:
         part = _some_blocks(whole, rng)
-        more = f"the scale is {scale:.3g}: searching {len(part.data.Y)} rows, whole blocks of them"
-        tell(report, more)
+        finite = np.isfinite(scale)
+        why = f"the scale is {scale:.3g}" if finite else "their covariance cannot be factorised"
+        tell(report, f"{why}: searching {len(part.data.Y)} rows, whole blocks of them")
         low, high = whole.bounds.T
         shares = [np.full(free, np.log(share * variance)) for share in _NOISES]
         starts = [
@@ -70,15 +73,16 @@ def mended(
             for noise in shares
         ]
         best = max(starts, key=part.value)
-        lines = report if isinstance(report, Lines) else None
+        lines = replace(report, n_starts=1) if isinstance(report, Lines) else None
         end = maximise(_at(part, best), max_iter=_ITERATIONS, report=lines)
         tell(report, f"passing over {len(whole.data.Y)} rows once more")
         other = _at(whole, end.theta)
         another, value = _scale(other)
         if value > found:
             whole, scale = other, another
-    tell(report, f"the scale of the variances is {scale:.3g}")
-    return _times(whole, scale)
+    whole, factor = _times(whole, scale)
+    tell(report, f"all variances are multiplied by {factor:.3g}")
+    return whole
 
 
 def _scale(whole: SparseObjective) -> tuple[float, float]:
@@ -97,23 +101,27 @@ def _scale(whole: SparseObjective) -> tuple[float, float]:
     if problem.integrate:  # of the quadratic part this is no square
         square += 2.0 * outputs * np.linalg.slogdet(solution.root)[1]
         count -= outputs * len(solution.root)
+    if count <= 0:  # weights that are worth no row say nothing of a scale
+        return 1.0, solution.log_evidence
     scale = max(square / count, np.finfo(float).tiny)
     return scale, solution.log_evidence + 0.5 * count * (scale - 1.0 - np.log(scale))
 
 
-def _times(whole: SparseObjective, scale: float) -> SparseObjective:
-    """Return the objective with all variances times this, where the kernel has one to change.
+def _times(whole: SparseObjective, scale: float) -> tuple[SparseObjective, float]:
+    """Return the objective with all variances times this, as far as that can be, and the factor.
 
-    Bounds that one of them has hold back both: the factor is right for none of them alone.
+    It is 1 where the kernel has no variance to change, or the scale is not finite. Bounds that one
+    of them has hold back both: the factor is right for none of them alone.
     """
     names = whole.kernel.parameter_names
     if not isinstance(whole.kernel, Scaled) or "variance" not in names or not np.isfinite(scale):
-        return whole
+        return whole, 1.0
     theta = whole.theta
     variances = [names.index("variance"), *range(len(names), len(theta))]
     low, high = (whole.bounds[variances] - theta[variances, None]).T
-    theta[variances] += np.clip(np.log(scale), np.max(low), np.min(high))
-    return _at(whole, theta)
+    step = float(np.clip(np.log(scale), np.max(low), np.min(high)))
+    theta[variances] += step
+    return _at(whole, theta), float(np.exp(step))
 
 
 def _some_blocks(whole: SparseObjective, rng: np.random.Generator) -> SparseObjective:

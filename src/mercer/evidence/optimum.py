@@ -34,6 +34,7 @@ class Optimum:
     n_iterations : of the optimiser, at the start that won
     slope : of the objective at theta, along the steepest direction that is not at a bound
     jitter : with which the objective was evaluated there; None if it never was
+    gain : of the last ten iterations, where the budget ended a search that had them; None otherwise
     """
 
     theta: Floats
@@ -46,6 +47,7 @@ class Optimum:
     slope: float = 0.0
     jitter: float | None = None
     remedy: str = "raise max_iter, or give starts and bounds that suit the data"
+    gain: float | None = None
 
     @property
     def is_flat(self) -> bool:

@@ -104,9 +104,9 @@ class Solved:
     b : (m, k) L'a
     c : (q, k) these functions' targets in terms of T
     outputs : how many times ln det counts
-    N : (m, m) 1 - B^-1 with the penalty and -B^-1 without; symmetric
-    M : (m, m) L^-T N L^-1, lower triangle, for the deterministic conditional; None where K_uu is
-        too near to singular for it to be written out
+    M : (m, m) K_uu^-1 - A^-1 with the penalty and -A^-1 without, A = L B L'; lower triangle. For
+        the deterministic conditional alone, and None unless `is_safe`
+    is_safe : whether products with K_uu^-1 round little; else it is applied to each row
     """
 
     L: Floats
@@ -115,8 +115,8 @@ class Solved:
     b: Floats
     c: Floats
     outputs: int
-    N: Floats
     M: Floats | None
+    is_safe: bool
 
 
 @dataclass(frozen=True)
@@ -127,6 +127,8 @@ class Pulled(Additive):
     Z : (m, d) in the inducing inputs; 0.0 where these are not asked for
     noise : in the logarithm of a factor of all noise variances
     VgV : (m, m) V diag(g) V', g the derivative in the diagonal (or blocks) of K - Q
+    CgC : (m, m) the same of C = L^-T V = K_uu^-1 K_uf, and VgV is 0 then: these are what the
+        derivative in K_uf has too, so that what both round to cancels
     targets : (q, k) T'E, E the residuals over Lambda + Q
     """
 
@@ -134,6 +136,7 @@ class Pulled(Additive):
     Z: Floats | float
     noise: float
     VgV: Floats | float
+    CgC: Floats | float
     targets: Floats
 
 
@@ -203,29 +206,45 @@ def pulled(
 def _pull_deterministic(
     kernel: Kernel, Z: Any, kind: Approximation, solved: Solved, rows: Rows, inputs: bool
 ) -> Pulled:
-    """Lambda is the noise, so that one product with a symmetric matrix M is enough.
+    """Lambda is the noise, so that one product with the symmetric matrix M is enough.
 
-    dL/dK_uf = a E' + P M K_uf Lambda^-1, and without M that is P L^-T N V Lambda^-1: two solves
-    more, none of which is far larger than what comes of it.
+    dL/dK_uf = a E' + P M K_uf Lambda^-1; where M would be too large, by solves.
     """
     K = sections(kernel, rows.X, Z)
     precision = rows.weights / rows.noise
-    if solved.M is None:
-        V = solve_lower(solved.L, K, overwrite=True)
-        E = precision[:, None] * (rows.T @ solved.c - V.T @ solved.b)
-        G = dsymm(float(solved.outputs), solved.N, V, lower=1)
-        G = solve_lower(solved.L, G, transpose=True, overwrite=True)
-    else:
+    g = -0.5 * solved.outputs * precision if kind.penalised else np.zeros(len(precision))
+    CgC: Floats | float = 0.0
+    if solved.M is not None:
         E = precision[:, None] * (rows.T @ solved.c - K.T @ solved.a)
         G = dsymm(float(solved.outputs), solved.M, K, lower=1)
-    G *= precision
+        G *= precision
+    else:
+        V = solve_lower(solved.L, K, overwrite=True)
+        E = precision[:, None] * (rows.T @ solved.c - V.T @ solved.b)
+        G, CgC = _by_solves(solved, V, solve_lower(solved.LB, V), precision, g)
     G = dgemm(1.0, solved.a, E, 1.0, G, trans_b=1, overwrite_c=1)
     gradient = kernel.pullback(rows.X, Z, G.T, inputs=inputs)
     theta, noise = gradient.theta, 0.5 * float(np.sum(E**2 / precision[:, None]))
     if kind.penalised:
-        g = -0.5 * solved.outputs * precision
         theta = theta + kernel.pullback_diag(rows.X, g, inputs=False).theta
-    return Pulled(theta, _or_zero(gradient.Z), noise, 0.0, rows.T.T @ E)
+    return Pulled(theta, _or_zero(gradient.Z), noise, 0.0, CgC, rows.T.T @ E)
+
+
+def _by_solves(
+    solved: Solved, V: Floats, U: Floats, precision: Floats, g: Floats
+) -> tuple[Floats, Floats]:
+    """Return -P A^-1 K_uf diag(precision) - 2 C diag(g), and C diag(g) C'; overwrites V and U.
+
+    U is LB^-1 V, and C = L^-T V.
+    """
+    G = solve_lower(solved.LB, U, transpose=True, overwrite=True)
+    G *= -solved.outputs * precision
+    G = solve_lower(solved.L, G, transpose=True, overwrite=True)
+    C = solve_lower(solved.L, V, transpose=True, overwrite=True)
+    CgC = _weighted_square(C, g)
+    C *= 2.0 * g
+    G -= C
+    return G, CgC
 
 
 def _pull_independent(
@@ -247,16 +266,21 @@ def _pull_independent(
     if kind.penalised:
         g = g - 0.5 * outputs * (1.0 - power) * precision
         dnoise = dnoise + 0.5 * outputs * (1.0 - power) * precision * d / rows.noise
-    VgV = _weighted_square(V, g)
-    G = solve_lower(solved.LB, U, transpose=True, overwrite=True)  # B^-1 V
-    G *= -outputs * precision
-    G -= 2.0 * g * V
-    G = solve_lower(L, G, transpose=True, overwrite=True)
+    VgV: Floats | float = 0.0
+    CgC: Floats | float = 0.0
+    if solved.is_safe:
+        VgV = _weighted_square(V, g)
+        G = solve_lower(solved.LB, U, transpose=True, overwrite=True)  # B^-1 V
+        G *= -outputs * precision
+        G -= 2.0 * g * V
+        G = solve_lower(L, G, transpose=True, overwrite=True)
+    else:
+        G, CgC = _by_solves(solved, V, U, precision, g)
     G = dgemm(1.0, solved.a, E, 1.0, G, trans_b=1, overwrite_c=1)
     gradient = kernel.pullback(rows.X, Z, G.T, inputs=inputs)
     theta = gradient.theta + kernel.pullback_diag(rows.X, g, inputs=False).theta
     noise = float(np.sum(rows.noise * dnoise))
-    return Pulled(theta, _or_zero(gradient.Z), noise, VgV, rows.T.T @ E)
+    return Pulled(theta, _or_zero(gradient.Z), noise, VgV, CgC, rows.T.T @ E)
 
 
 def _or_zero(dZ: Floats | None) -> Floats | float:
@@ -300,4 +324,4 @@ def _pull_blocks(
     G = dgemm(1.0, solved.a, E, 1.0, G, trans_b=1, overwrite_c=1)
     gradient = kernel.pullback(rows.X, Z, G.T, inputs=inputs)
     theta = theta + gradient.theta
-    return Pulled(theta, _or_zero(gradient.Z), noise, VgV, rows.T.T @ E)
+    return Pulled(theta, _or_zero(gradient.Z), noise, VgV, 0.0, rows.T.T @ E)

@@ -43,8 +43,9 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
-# What a derivative may lose by rounding, in units of the log evidence: searches ask for less.
-_LOSS = 3e-4
+# What a derivative may lose by rounding, in units of the log evidence, where a search's tolerance
+# is 1e-3: by any row, and by so many rows at the most.
+_LOSS, _ROWS = 3e-4, 1e5
 
 
 @dataclass(frozen=True)
@@ -211,9 +212,11 @@ def evidence(problem: SparseProblem, inputs: bool = False) -> tuple[SparseSoluti
     kernel, Z, P, kind = problem.kernel, problem.Z, problem.n_outputs, problem.kind
     L, LB, total = solution.L, solution.LB, solution.statistics
     inverse = mirror_lower(inverse_lower(LB.copy(order="F")))  # B^-1
-    N = np.asfortranarray((np.eye(len(L)) if kind.penalised else 0.0) - inverse)
-    M = _both_sides(L, N.copy(order="F")) if _writes_out(problem, L) else None
-    solved = Solved(L, LB, a, b, c, P, N, M)
+    is_safe, M = _is_safe(problem, L), None
+    if is_safe and kind.training == "deterministic":
+        N = np.asfortranarray((np.eye(len(L)) if kind.penalised else 0.0) - inverse)
+        M = _both_sides(L, N)
+    solved = Solved(L, LB, a, b, c, P, M, is_safe)
     sums: Pulled = passes.sum(lambda rows: pulled(kernel, Z, kind, solved, rows, inputs))
     # dL/dK_uu: of Q, -(a a' - P (K_uu^-1 - A^-1))/2; of the diagonal that Lambda or the penalty has
     G = 0.5 * P * (np.eye(len(L)) - inverse)
@@ -221,11 +224,10 @@ def evidence(problem: SparseProblem, inputs: bool = False) -> tuple[SparseSoluti
     if kind.training == "deterministic":
         trace = float(len(L) - np.trace(inverse))
         noise += 0.5 * P * (trace - total.weight) - P * total.penalty
-        if kind.penalised:
+        if kind.penalised and is_safe:
             G -= 0.5 * P * mirror_lower(total.VV.copy(order="F"))
-    else:
-        G += mirror_lower(np.array(sums.VgV, order="F"))
-    G = _both_sides(L, np.asfortranarray(G)) - 0.5 * (a @ a.T)
+    G = _both_sides(L, np.asfortranarray(G + _mirrored(sums.VgV))) - 0.5 * (a @ a.T)
+    G += _mirrored(sums.CgC)
     own = kernel.pullback(Z, None, G, inputs=inputs)
     dZ = np.asarray(sums.Z) + own.X if inputs else None
     beta = np.zeros((0, P))
@@ -234,17 +236,21 @@ def evidence(problem: SparseProblem, inputs: bool = False) -> tuple[SparseSoluti
     return solution, SparseAdjoints(sums.theta + own.theta, dZ, noise, beta)
 
 
-def _writes_out(problem: SparseProblem, L: Floats) -> bool:
-    """Whether the product of L^-T N L^-1 with K_uf is right to what a search asks for.
+def _is_safe(problem: SparseProblem, L: Floats) -> bool:
+    """Whether what K_uu^-1 is multiplied into is right to what a search asks for.
 
     It loses digits by the condition of K_uu, and the precision of the rows multiplies the loss.
     """
-    if problem.kind.training != "deterministic":
-        return False
     weights = 1.0 if problem.weights is None else problem.weights
-    signal = float(np.max(np.einsum("ij,ij->i", np.tril(L), np.tril(L))))
-    precise = signal * float(np.max(weights / problem.noise))
+    signal = float(np.max(problem.kernel.diag(problem.Z)))
+    precision = weights / problem.noise
+    precise = signal * max(float(np.max(precision)), float(np.sum(precision)) / _ROWS)
     return bool(precise * np.finfo(float).eps <= _LOSS * dtrcon(L, uplo="L")[0] ** 2)
+
+
+def _mirrored(square: Floats | float) -> Floats | float:
+    """Return a symmetric matrix of which the lower triangle was summed, or the 0.0 of none."""
+    return square if isinstance(square, float) else mirror_lower(np.array(square, order="F"))
 
 
 def _both_sides(L: Floats, N: Floats) -> Floats:

@@ -18,7 +18,7 @@ from mercer.posterior.basis import Basis
 from mercer.posterior.factors import Dense, InverseTriangular
 from mercer.posterior.posterior import Posterior
 from mercer.posterior.predictive import InputGradients, Predictive
-from mercer.posterior.training_blocks import TrainingBlocks
+from mercer.posterior.training_blocks import TrainingBlocks, rows_by_label
 from mercer.registry import storable
 
 __all__ = ["BlockPredictive"]
@@ -55,8 +55,8 @@ class BlockPredictive(Predictive):
 
     Notes
     -----
-    Means cost O(m^2 + m b) for each block of b rows that points are asked of, variances
-    O((m + b)^3), and then as a posterior on m + b basis functions.
+    Means cost O(m^2 b) for each block of b rows that points are asked of, variances O((m + b)^3),
+    and then as a posterior on m + b basis functions.
     """
 
     def __init__(self, process: Posterior, blocks: TrainingBlocks) -> None:
@@ -93,8 +93,8 @@ class BlockPredictive(Predictive):
         groups = self.blocks.nearest(X) if self._groups is None else self._groups
         if len(groups) != len(X):
             raise ValueError(f"groups are of {len(groups)} points, and X has {len(X)} rows")
-        for label in np.unique(groups):
-            yield np.flatnonzero(groups == label), np.flatnonzero(self.blocks.groups == label)
+        for label, asked in zip(*rows_by_label(groups), strict=True):
+            yield asked, self.blocks.rows(label)
 
     def _parts(self, X: Any) -> Iterator[_Part]:
         for asked, rows in self._asked(X):
@@ -102,45 +102,46 @@ class BlockPredictive(Predictive):
 
     def _block_means(self, rows: NDArray[np.intp]) -> Posterior:
         """Return a process whose means alone are those of `_block_posterior`."""
-        process, E = self.process, self.blocks.residuals[rows]
-        basis, m = process.basis, process.n_basis
-        X, alpha = self.blocks.X[rows], process.alpha
-        # r'E = k_s'E - k_u' K_uu^-1 K_us E
-        own = np.asfortranarray(process.kernel(X, basis.points).T @ E)
-        own = solve_lower(self._L, solve_lower(self._L, own, overwrite=True), transpose=True)
-        return self._joined(X, np.vstack([alpha[:m] - own, E, alpha[m:]]), None, None)
+        return self._joined(rows, self._explained(rows), None, None)
 
-    def _joined(self, X: Any, weights: Floats, A: Any, B: Any) -> Posterior:
-        """Return a posterior over inducing inputs and rows of a block."""
-        process, basis = self.process, self.process.basis
-        points = np.concatenate([basis.points, X])
+    def _explained(self, rows: NDArray[np.intp]) -> Floats:
+        """Return V = L^-1 K_us, (m, b)."""
+        K = self.process.kernel(self.blocks.X[rows], self.process.basis.points)
+        return solve_lower(self._L, np.asfortranarray(K.T), overwrite=True)
+
+    def _of_residual(self, V: Floats, E: Floats) -> Floats:
+        """Return (m + b, k) what makes r'E of [k_u, k_s]: r = k_s - V'L^-1 k_u."""
+        own = solve_lower(self._L, np.asfortranarray(V @ E), transpose=True, overwrite=True)
+        return np.vstack([-own, E])
+
+    def _joined(self, rows: NDArray[np.intp], V: Floats, A: Any, B: Any) -> Posterior:
+        """Return a posterior over inducing inputs and rows of a block, with its means."""
+        process, basis, m = self.process, self.process.basis, self.process.n_basis
+        weights = np.vstack([self._of_residual(V, self.blocks.residuals[rows]), process.alpha[m:]])
+        weights[:m] += process.alpha[:m]
+        points = np.concatenate([basis.points, self.blocks.X[rows]])
         mean = process.mean_function if basis.features is None else Zero()
         wider = Basis(process.kernel, points, basis.features)
         return Posterior(wider, weights, A, B, 1, mean, process.scale)
 
     def _block_posterior(self, rows: NDArray[np.intp]) -> Posterior:
         """Return the posterior over inducing inputs and the rows of a block."""
-        process, blocks, L = self.process, self.blocks, self._L
-        X, E = blocks.X[rows], blocks.residuals[rows]
-        kernel, m = process.kernel, process.n_basis
-        V = solve_lower(L, np.asfortranarray(kernel(X, process.basis.points).T))  # (m, b)
-        C = dsyrk(-1.0, V, 1.0, kernel.gram_lower(X), trans=1, lower=1, overwrite_c=1)
-        C.reshape(-1, order="F")[:: len(C) + 1] += blocks.noise[rows]
+        blocks, m, b = self.blocks, self.process.n_basis, len(rows)
+        V = self._explained(rows)
+        C = self.process.kernel.gram_lower(blocks.X[rows])
+        C = dsyrk(-1.0, V, 1.0, C, trans=1, lower=1, overwrite_c=1)
+        C.reshape(-1, order="F")[:: b + 1] += blocks.noise[rows]
         R = cholesky(C, 0.0).L
-        joint = np.zeros((m + len(X), m + len(X)), order="F")
-        joint[:m, :m], joint[m:, :m], joint[m:, m:] = L, V.T, R
-        # r = k_s - V'L^-1 k_u
-        change = np.hstack([-solve_lower(L, V, transpose=True).T, np.eye(len(X))])  # r from phi
+        joint = np.zeros((m + b, m + b), order="F")
+        joint[:m, :m], joint[m:, :m], joint[m:, m:] = self._L, V.T, R
         F = solve_lower(R, np.asfortranarray(V.T))  # (b, m)
         inverse = self._inverse_LB
         # a = LB^-1 (v - F' rho), [v, rho] = joint^-1 phi: LB LB' >= F'F, so that nothing here is
         # large even where the noise is next to none
         image = np.asfortranarray(np.hstack([inverse, -inverse @ F.T]).T)
         top = solve_lower(joint, image, transpose=True, overwrite=True).T
-        alpha = process.alpha
-        weights = np.vstack([alpha[:m] + change[:, :m].T @ E, E, alpha[m:]])
-        left = self._left(top, blocks.regressors[rows].T @ change)
-        return self._joined(X, weights, InverseTriangular(joint), Dense(left))
+        left = self._left(top, self._of_residual(V, blocks.regressors[rows]).T)
+        return self._joined(rows, V, InverseTriangular(joint), Dense(left))
 
     @property
     def _L(self) -> Floats:

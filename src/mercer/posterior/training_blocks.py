@@ -10,9 +10,16 @@ from numpy.typing import ArrayLike, NDArray
 from mercer.posterior.factors import frozen
 from mercer.registry import storable
 
-__all__ = ["TrainingBlocks"]
+__all__ = ["TrainingBlocks", "rows_by_label"]
 
 Floats = NDArray[np.float64]
+
+
+def rows_by_label(groups: NDArray[Any]) -> tuple[NDArray[Any], list[NDArray[np.intp]]]:
+    """Return the labels in their order, and which rows have each."""
+    order = np.argsort(groups, kind="stable")
+    labels, starts = np.unique(groups[order], return_index=True)
+    return labels, np.split(order, starts[1:])
 
 
 @storable
@@ -51,7 +58,7 @@ class TrainingBlocks:
         self.noise = frozen(np.asarray(noise, dtype=float))
         self.residuals = frozen(np.asarray(residuals, dtype=float))
         self.regressors = frozen(np.asarray(regressors, dtype=float))
-        self.labels = np.unique(self.groups)
+        self.labels, self._members = rows_by_label(self.groups)
         self.centres = None if centres is None else frozen(np.asarray(centres, dtype=float))
         self.widths = frozen(np.asarray(1.0 if widths is None else widths, dtype=float))
         n = len(self.X)
@@ -62,6 +69,10 @@ class TrainingBlocks:
                 f"{n} rows of inputs want as many groups, noise variances and residuals, and a "
                 f"centre for each of their {len(self.labels)} blocks"
             )
+
+    def rows(self, label: Any) -> NDArray[np.intp]:
+        """Return the rows of a block."""
+        return self._members[int(np.searchsorted(self.labels, label))]
 
     def nearest(self, X: Floats) -> NDArray[Any]:
         """Return the label of the block whose centre is nearest, for each row."""

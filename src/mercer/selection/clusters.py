@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mercer.compute import blas_for, map_tiles, row_blocks
-from mercer.selection.subset import whole_number
+from mercer.selection.checks import whole_number
 
 __all__ = ["Clusters", "kmeans"]
 

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.kernels import Kernel
+from mercer.selection.checks import whole_number
 from mercer.selection.partial import PartialCholesky, Selection
-from mercer.selection.subset import whole_number
 
 __all__ = ["pivoted_cholesky", "sparse_greedy_matrix"]
 

@@ -18,7 +18,7 @@ from scipy.linalg.blas import dgemm
 from mercer.compute import blas_for
 from mercer.errors import NotPositiveDefiniteError
 from mercer.kernels import Kernel
-from mercer.selection.subset import require_kernel
+from mercer.selection.checks import require_kernel
 
 __all__ = ["PartialCholesky", "Selection"]
 

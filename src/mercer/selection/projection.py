@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from mercer.compute import blas_for, map_tiles, row_blocks
 from mercer.kernels import Kernel
 from mercer.linalg import cholesky, solve_lower
-from mercer.selection.subset import require_kernel
+from mercer.selection.checks import require_kernel
 
 __all__ = ["Nystrom", "nystrom"]
 

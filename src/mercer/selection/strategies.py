@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mercer.kernels import Kernel
+from mercer.selection.checks import require_kernel, whole_number
 from mercer.selection.clusters import kmeans
 from mercer.selection.greedy import pivoted_cholesky, sparse_greedy_matrix
-from mercer.selection.subset import random_subset, require_kernel, whole_number
+from mercer.selection.subset import random_subset
 from mercer.selection.targets import information_gain, matching_pursuit
 
 __all__ = ["STRATEGIES", "select"]

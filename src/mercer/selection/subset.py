@@ -1,16 +1,15 @@
-"""Rows chosen by chance, and the checks that all choices share."""
+"""Rows chosen by chance."""
 
 from __future__ import annotations
 
-import numbers
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.kernels import Kernel
+from mercer.selection.checks import whole_number
 
-__all__ = ["random_subset", "require_kernel", "whole_number"]
+__all__ = ["random_subset"]
 
 
 def random_subset(X: Any, m: int, rng: np.random.Generator | int | None = None) -> NDArray[np.intp]:
@@ -47,17 +46,3 @@ def random_subset(X: Any, m: int, rng: np.random.Generator | int | None = None) 
     if m > n:
         raise ValueError(f"m must be at most the number of rows, {n}, got {m}")
     return np.random.default_rng(rng).permutation(n)[:m].astype(np.intp)
-
-
-def require_kernel(kernel: Any) -> None:
-    """Raise ValueError for what is no kernel: rows of data, say, which come after it."""
-    if not isinstance(kernel, Kernel):
-        shown = "an array" if isinstance(kernel, np.ndarray) else repr(kernel)
-        raise ValueError(f"kernel must be one of mercer.kernels, such as RBF(), got {shown}")
-
-
-def whole_number(name: str, value: Any) -> int:
-    """Return a number of things, or raise ValueError if it is not a whole number from 1 on."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 1:
-        raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}")
-    return int(value)

@@ -16,9 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from mercer.compute import executor_for
 from mercer.kernels import Kernel
+from mercer.selection.checks import require_kernel, whole_number
 from mercer.selection.partial import PartialCholesky
 from mercer.selection.regression import Regression, noise_variances, target_columns
-from mercer.selection.subset import require_kernel, whole_number
 
 __all__ = ["TargetSelection", "information_gain", "information_scores", "matching_pursuit"]
 
