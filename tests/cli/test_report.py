@@ -99,14 +99,30 @@ def test_rows_without_weight_are_not_told_of():
     np.testing.assert_allclose(more["relevances"][0][1:], known["relevances"][0][1:], rtol=1e-6)
 
 
-def test_a_leave_one_out_that_fails_is_not_left_out_in_silence(monkeypatch):
+def test_a_leave_one_out_that_is_refused_is_not_left_out_in_silence(monkeypatch):
     def fail(self):
-        raise ValueError("a defect")
+        raise ValueError("row 3 cannot be left out")
 
     monkeypatch.setattr(GPRegressor, "loo", fail)
     table = table_of(pa.table({"x": [0.0, 1.0, 2.0, 3.0], "y": [0.0, 1.0, 0.5, 2.0]}))
-    with pytest.raises(ValueError, match="a defect"):
-        fit_table(table, FitOptions("y"), lambda *_: contextlib.nullcontext(0))
+    model = fit_table(table, FitOptions("y"), lambda *_: contextlib.nullcontext(0))
+    assert "no leave-one-out: row 3 cannot be left out" in model.summary["notes"]
+    assert "leave_one_out" not in model.summary
+
+
+def test_an_exact_fit_that_takes_hours_is_told_before(monkeypatch, capsys):
+    monkeypatch.setattr("mercer.cli.fitting.LONG", 3)
+    table = table_of(pa.table({"x": [0.0, 1.0, 2.0, 3.0], "y": [0.0, 1.0, 0.5, 2.0]}))
+    told = []
+
+    @contextlib.contextmanager
+    def watch(*_):
+        told.append(capsys.readouterr().err)
+        yield 0
+
+    for method in ("gp", "sparse"):
+        fit_table(table, FitOptions("y", method=method), watch)
+    assert "4 rows may take hours; --method sparse is made" in told[0] and told[1] == ""
 
 
 def test_a_model_of_which_nothing_else_is_known():

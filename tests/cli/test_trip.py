@@ -88,7 +88,9 @@ def test_a_fit_by_blocks_has_no_leave_one_out(run, data, tmp_path, monkeypatch):
     model = tmp_path / "m.mercer"
     shown = run("fit", data, "-t", "yield", "--method", "sparse", "-o", model).stdout
     assert mercer.load(model).estimator.approximation_ == "pic"
-    assert "log evidence" in shown and "leave-one-out" not in shown
+    summary = mercer.load(model).summary
+    assert "log evidence" in shown and "leave_one_out" not in summary
+    assert any(note.startswith("no leave-one-out: approx") for note in summary["notes"])
 
 
 def test_a_model_fitted_to_a_frame_in_python(run, refused, tmp_path):

@@ -226,7 +226,7 @@ def test_weights_too_small_to_divide_by_are_none():
 
 
 def test_an_exact_fit_that_takes_hours_is_told_before(monkeypatch):
-    monkeypatch.setattr("mercer.estimators.memory._LONG", 29)
+    monkeypatch.setattr("mercer.estimators.memory.LONG", 29)
     X, y = np.arange(30.0)[:, None], np.arange(30.0)
     advice = r"to 30 rows may take hours: .* SparseGPRegressor and"
     with pytest.warns(MercerWarning, match=advice):

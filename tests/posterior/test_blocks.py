@@ -186,3 +186,9 @@ def test_a_column_of_one_value_keeps_points_from_no_block():
     np.testing.assert_array_equal(made.blocks.nearest(X[[0, 20, 39]]), [0, 2, 4])
     new = np.array([[X[39, 0], 3.5]])
     np.testing.assert_array_equal(made.mean(new), made.at([4]).mean(new))
+
+
+def test_no_points():
+    _, _, made = fit()
+    assert made.mean(X_NEW[:0]).shape == (0, 2) and made.cov(X_NEW[:0]).shape == (0, 0, 2)
+    assert made.mean_and_var(X_NEW[:0])[1].shape == made.gradients(X_NEW[:0]).mean.shape[::2]

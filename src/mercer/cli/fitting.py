@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 import warnings
 from collections.abc import Callable, Mapping
@@ -19,6 +20,7 @@ from mercer.cli.model import TableModel
 from mercer.cli.summary import summarise, with_options
 from mercer.cli.tables import Table
 from mercer.errors import TooLargeError
+from mercer.estimators.memory import LONG
 from mercer.evidence.defaults import deviation, spread
 from mercer.evidence.optimum import Report
 
@@ -68,6 +70,11 @@ def fit_table(table: Table, options: FitOptions, watch: Watch) -> TableModel:
     estimator = METHODS[options.method].build(
         kernel=kernel, n_restarts=options.restarts, random_state=options.seed
     )
+    if options.method == "gp" and len(y) > LONG:  # warnings are shown when the fit is over
+        sys.stderr.write(
+            f"mercer: note: an exact fit to {len(y):,} rows may take hours; --method sparse is "
+            "made for this size\n"
+        )
     started = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

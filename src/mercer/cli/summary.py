@@ -66,10 +66,11 @@ def summarise(
     noise = getattr(getattr(estimator, "likelihood_", None), "new_variance", None)
     if noise is not None:
         summary["noise_std"] = float(np.sqrt(noise))
-    # of which there is no closed form for blocks of rows
-    in_blocks = getattr(estimator, "approximation_", None) in ("pitc", "pic")
-    if hasattr(estimator, "loo") and not in_blocks:
-        summary["leave_one_out"] = _leave_one_out(estimator)
+    if hasattr(estimator, "loo"):
+        try:
+            summary["leave_one_out"] = _leave_one_out(estimator)
+        except ValueError as reason:  # blocks of rows, or a row that all depends on
+            summary["notes"].append(f"no leave-one-out: {reason}")
     return summary
 
 

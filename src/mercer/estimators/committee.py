@@ -273,9 +273,10 @@ random_state, verbose
     def predictive_(self) -> Predictive:
         """The committee, as predictions ask it, or a `posterior_` that was put in its place."""
         self._models()  # which raises where there is none
-        given = self.__dict__.get("posterior_")
-        if given is not None or len(self.members_) == 1:
-            return self.members_[0] if given is None else given
+        if "posterior_" in self.__dict__:
+            return self.posterior_
+        if len(self.members_) == 1:
+            return self.members_[0]
         return CommitteePredictive(self.members_, self._prior(), self._rule)
 
     def predict_joint(self, X: Any, latent: bool = False) -> tuple[Floats, Floats]:

@@ -37,6 +37,7 @@ class JoinedPredictions(BayesianRegressor):
                 f"augment=False; this model is {self!r}"
             )
         twin = copy(self)
+        twin.__dict__.pop("posterior_", None)  # one that was put there knows of no other groups
         twin._predictive = predictive.at(checked_labels(groups))
         return twin
 

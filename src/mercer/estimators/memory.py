@@ -6,7 +6,7 @@ import os
 
 from mercer.errors import MercerWarning, TooLargeError, warn
 
-__all__ = ["available_memory", "require_memory"]
+__all__ = ["LONG", "available_memory", "require_memory"]
 
 
 def available_memory() -> int | None:
@@ -42,7 +42,7 @@ def _container_memory() -> int | None:
 
 
 # Rows above which an evaluation of the evidence takes minutes on most machines.
-_LONG = 20_000
+LONG = 20_000
 _REGRESSORS = "SparseGPRegressor and BayesianCommitteeRegressor are made for this size"
 _CLASSIFIERS = "SparseGPClassifier is made for this size"
 
@@ -57,7 +57,7 @@ def require_memory(
     """
     work, advice = f"{what} to {n:,} rows", _CLASSIFIERS if classes else _REGRESSORS
     _require(matrices * n**2, work, advice)
-    if n > _LONG:
+    if n > LONG:
         warn(
             f"{work} may take hours: each evaluation of the evidence takes some {n / 1e3:.0f}^3 "
             f"billion operations; {advice}",

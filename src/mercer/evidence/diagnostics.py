@@ -18,6 +18,7 @@ from mercer.evidence.at_bounds import (
 from mercer.evidence.defaults import deviation, rounding
 from mercer.evidence.directions import Directions
 from mercer.evidence.guarded import Guarded
+from mercer.evidence.maximise import ITERATIONS
 from mercer.evidence.noise_alone import evidence_of_noise
 from mercer.evidence.objective import Data, Objective
 from mercer.evidence.optimum import Optimum
@@ -100,9 +101,9 @@ def _remedy(objective: Guarded, optimum: Optimum) -> str:
     if optimum.gain is None or inducing is None or not inducing.learned:
         return optimum.remedy
     return (
-        "inducing inputs can be moved for hundreds of iterations that gain little, and the last 10 "
-        f"gained {optimum.gain:.3g} in log evidence: what was found is usable, and raising "
-        "max_iter gains little, unless that is much"
+        "inducing inputs can be moved for hundreds of iterations that gain little, and the last "
+        f"{ITERATIONS} gained {optimum.gain:.3g}: what was found is usable, and raising max_iter "
+        "gains little, unless that is much"
     )
 
 

@@ -20,7 +20,7 @@ from mercer.evidence.searchable import Searchable
 from mercer.evidence.starts import starts
 from mercer.linalg import JITTERS
 
-__all__ = ["lbfgs", "maximise"]
+__all__ = ["ITERATIONS", "lbfgs", "maximise"]
 
 Floats = NDArray[np.float64]
 
@@ -38,7 +38,7 @@ _MORE_NOISE = (
 )
 
 # Over so many iterations the least gain is taken that an objective wants.
-_ITERATIONS = 10
+ITERATIONS = 10
 
 #: As scikit-learn's: (function to minimise, start, bounds) -> (best theta, least value).
 Optimizer = Callable[..., tuple[Floats, float]]
@@ -75,7 +75,7 @@ def lbfgs(function: Recorder, start: Floats, bounds: Floats, max_iter: int) -> O
     heights: list[float] = []
 
     def gain() -> float | None:  # of the last iterations, if there were so many
-        return heights[-1] - heights[-1 - _ITERATIONS] if len(heights) > _ITERATIONS else None
+        return heights[-1] - heights[-1 - ITERATIONS] if len(heights) > ITERATIONS else None
 
     def is_idle() -> bool:
         gained = gain()
@@ -107,7 +107,7 @@ def lbfgs(function: Recorder, start: Floats, bounds: Floats, max_iter: int) -> O
         optimum.status = "converged"
     elif is_idle():
         optimum.status = "converged"
-        optimum.message = f"{_ITERATIONS} iterations gained less than {function.least_gain:g}"
+        optimum.message = f"{ITERATIONS} iterations gained less than {function.least_gain:g}"
     elif result.status == 2:
         optimum.message = (
             "the line search found nothing better: rounding limits this fit, or the gradient of a "

@@ -232,7 +232,7 @@ def _pull_deterministic(
 
 def _by_solves(
     solved: Solved, V: Floats, U: Floats, precision: Floats, g: Floats
-) -> tuple[Floats, Floats]:
+) -> tuple[Floats, Floats | float]:
     """Return -P A^-1 K_uf diag(precision) - 2 C diag(g), and C diag(g) C'; overwrites V and U.
 
     U is LB^-1 V, and C = L^-T V.
@@ -240,6 +240,8 @@ def _by_solves(
     G = solve_lower(solved.LB, U, transpose=True, overwrite=True)
     G *= -solved.outputs * precision
     G = solve_lower(solved.L, G, transpose=True, overwrite=True)
+    if not np.any(g):
+        return G, 0.0
     C = solve_lower(solved.L, V, transpose=True, overwrite=True)
     CgC = _weighted_square(C, g)
     C *= 2.0 * g
@@ -299,12 +301,16 @@ def _weighted_square(V: Floats, g: Floats) -> Floats:
 def _pull_blocks(
     kernel: Kernel, Z: Any, kind: Approximation, solved: Solved, rows: Rows, inputs: bool
 ) -> Pulled:
-    """Lambda has the blocks of K - Q, whose derivative is a matrix D for each."""
+    """Lambda has the blocks of K - Q, whose derivative is a matrix D for each.
+
+    D goes with V, or with C = L^-T V where that is more exact (see `Pulled`).
+    """
     L, outputs = solved.L, solved.outputs
     V = solve_lower(L, sections(kernel, rows.X, Z), overwrite=True)
+    C = V if solved.is_safe else solve_lower(L, V, transpose=True)
     E = rows.T @ solved.c - V.T @ solved.b
-    theta, VgV = np.zeros(kernel.theta.size), np.zeros((len(V), len(V)))
-    G, noise = np.empty_like(V), 0.0
+    theta, CgC = np.zeros(kernel.theta.size), np.zeros((len(V), len(V)))
+    G, CD, noise = np.empty_like(V), np.empty_like(V), 0.0
     for b in rows.blocks():
         n, w = rows.noise[b], rows.weights[b]
         R = block_factor(kernel, rows, b, V)
@@ -316,12 +322,17 @@ def _pull_blocks(
         D = 0.5 * (E[b] @ E[b].T - outputs * (D - U.T @ U))
         own = kernel.pullback(rows.X[b], None, D, inputs=False)
         theta = theta + own.theta
-        VD = V[:, b] @ D
-        VgV += VD @ V[:, b].T
-        G[:, b] = -outputs * solve_lower(solved.LB, U, transpose=True) - 2.0 * VD
+        CD[:, b] = C[:, b] @ D
+        CgC += CD[:, b] @ C[:, b].T
+        G[:, b] = -outputs * solve_lower(solved.LB, U, transpose=True)
         noise += float(n / w @ np.diagonal(D)) - 0.5 * outputs * float(np.sum(w - 1.0))
+    if solved.is_safe:
+        G -= 2.0 * CD
     G = solve_lower(L, G, transpose=True, overwrite=True)
+    if not solved.is_safe:
+        G -= 2.0 * CD
     G = dgemm(1.0, solved.a, E, 1.0, G, trans_b=1, overwrite_c=1)
     gradient = kernel.pullback(rows.X, Z, G.T, inputs=inputs)
     theta = theta + gradient.theta
-    return Pulled(theta, _or_zero(gradient.Z), noise, VgV, 0.0, rows.T.T @ E)
+    of_V, of_C = (CgC, 0.0) if solved.is_safe else (0.0, CgC)
+    return Pulled(theta, _or_zero(gradient.Z), noise, of_V, of_C, rows.T.T @ E)

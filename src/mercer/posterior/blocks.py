@@ -24,6 +24,7 @@ from mercer.registry import storable
 __all__ = ["BlockPredictive"]
 
 Floats = NDArray[np.float64]
+_Rows = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 
 class _Part(NamedTuple):
@@ -88,7 +89,7 @@ class BlockPredictive(Predictive):
         """The units of the outputs (P,)."""
         return self.process.scale
 
-    def _asked(self, X: Any) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    def _asked(self, X: Any) -> Iterator[_Rows]:
         """Yield the rows of X that belong to a block, and the training rows of it."""
         groups = self.blocks.nearest(X) if self._groups is None else self._groups
         if len(groups) != len(X):
@@ -180,8 +181,12 @@ class BlockPredictive(Predictive):
         """Return the mean at the rows of X, shape (n, P)."""
         X = self.process.kernel.inputs(X)
         out = np.empty((len(X), self.n_outputs))
-        for asked, rows in self._asked(X):
+
+        def fill(part: _Rows) -> None:
+            asked, rows = part
             out[asked] = self._block_means(rows).mean(X[asked])
+
+        map_tiles(fill, list(self._asked(X)))
         return out
 
     def var(self, X: Any) -> Floats:
@@ -195,7 +200,7 @@ class BlockPredictive(Predictive):
         var = np.empty_like(mean)
         _ = self._inverse_LB  # before threads ask for it
 
-        def fill(part: tuple[NDArray[np.intp], NDArray[np.intp]]) -> None:
+        def fill(part: _Rows) -> None:
             asked, rows = part
             mean[asked], var[asked] = self._block_posterior(rows).mean_and_var(X[asked])
 

@@ -19,7 +19,7 @@ def rows_by_label(groups: NDArray[Any]) -> tuple[NDArray[Any], list[NDArray[np.i
     """Return the labels in their order, and which rows have each."""
     order = np.argsort(groups, kind="stable")
     labels, starts = np.unique(groups[order], return_index=True)
-    return labels, np.split(order, starts[1:])
+    return labels, np.split(order, starts)[1:]
 
 
 @storable
