@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,9 +21,11 @@ from mercer.evidence import (
     hessian,
     standard_errors,
 )
-from mercer.evidence.committee import FittedCommittee
 from mercer.evidence.guarded import Fitted, Guarded
 from mercer.likelihoods import Gaussian
+
+if TYPE_CHECKING:
+    from mercer.evidence.committee import FittedCommittee
 
 __all__ = ["FittedEvidence", "LeaveOneOut"]
 
