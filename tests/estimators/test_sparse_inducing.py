@@ -61,7 +61,7 @@ def test_a_search_that_moves_them_ends_once_it_gains_little():
 
 def test_a_search_that_moves_them_says_at_its_limit_what_it_still_gained():
     model = SparseGPRegressor(approximation="vfe", n_inducing=M, max_iter=12, random_state=0)
-    with pytest.warns(ConvergenceWarning, match=r"last 10 gained [\d.]+ .*usable.*unless"):
+    with pytest.warns(ConvergenceWarning, match=r"last 10 gained [\d.]+: .*usable.*unless"):
         model.fit(X, Y)
     with pytest.warns(ConvergenceWarning, match="raise max_iter"):
         model.set_params(learn_inducing=False, max_iter=1).fit(X, Y)
