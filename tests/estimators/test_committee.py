@@ -341,3 +341,11 @@ def test_members_that_do_not_fit_into_memory(monkeypatch):
     monkeypatch.setattr(memory, "available_memory", lambda: 1000)
     with pytest.raises(TooLargeError, match="largest member to 40 rows"):
         held(n_members=1).fit(X, Y)
+
+
+def test_a_posterior_that_is_put_there_predicts_until_the_next_fit():
+    model, given = held().fit(X, Y), GPRegressor(KERNEL, Gaussian(NOISE), optimizer=None).fit(X, Y)
+    own = model.predict(X_NEW)
+    model.posterior_ = given.posterior_
+    np.testing.assert_array_equal(model.predict(X_NEW), given.predict(X_NEW))
+    np.testing.assert_array_equal(model.fit(X, Y).predict(X_NEW), own)

@@ -187,6 +187,13 @@ def test_a_posterior_that_is_put_there_predicts(name, options):
     assert not hasattr(fitted("pic"), "posterior_")
 
 
+def test_blocks_that_are_put_there_take_groups():
+    model, near = fitted("pic"), np.repeat("left", 9)
+    expected = model.predict(X_NEW, groups=near)
+    model.posterior_ = model.predictive_
+    np.testing.assert_array_equal(model.predict(X_NEW, groups=near), expected)
+
+
 def test_the_rules_hold_where_variances_may_be_cut_off():
     quietly(check_regressor, held("nystrom", inducing="kmeans", n_inducing=8))
 

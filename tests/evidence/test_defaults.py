@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.evidence.defaults import bounded_noise, spread
+from mercer.evidence.defaults import bounded_noise, deviation, spread
 from mercer.likelihoods import Gaussian
 from mercer.params import Parameter
 
@@ -41,3 +41,9 @@ def test_a_constant_column_has_width_one_whatever_its_mean_rounds_to(n, value):
         centre = np.average(np.arange(n), weights=given)
         expected = np.sqrt(np.average((np.arange(n) - centre) ** 2, weights=given))
         assert width[1] == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_first_row_far_off_that_counts_for_nothing():
+    values, weights = np.array([[1e16], [1.0], [2.0], [3.0]]), np.array([1e-60, 1.0, 1.0, 1.0])
+    assert deviation(values, weights)[0] == pytest.approx(np.sqrt(2.0 / 3.0), rel=1e-12)
+    assert deviation(values[::-1], weights[::-1])[0] == pytest.approx(np.sqrt(2.0 / 3.0), rel=1e-12)

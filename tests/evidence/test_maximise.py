@@ -270,6 +270,10 @@ def test_a_search_that_no_jitter_helps_asks_for_noise():
     optimum = maximise(objective, optimizer=one_point)
     assert optimum.status == "stopped" and "cannot be factorised" in optimum.message
     assert "noise" in optimum.remedy and "max_iter" not in optimum.remedy
+    many = Singular(np.linspace(1.0, 2.0, 60), np.diag(np.logspace(-4.0, 4.0, 60)))
+    assert maximise(many, max_iter=15).gain > 0
+    many.failed = True  # what the last iterations gained is no reason to be content then
+    assert maximise(many, max_iter=15).gain is None
 
 
 def test_a_report_can_end_the_search():

@@ -46,3 +46,11 @@ def test_bounds_of_the_noise_hold_back_the_scale_of_all_variances():
         ratio = np.exp(scaled.theta - whole.theta)
         np.testing.assert_allclose(ratio, [wanted, 1.0, 1.0, wanted])
         assert factor == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("total", [0.9, 1.0])
+def test_weights_worth_no_row_beside_an_integrated_mean_scale_nothing(total):
+    mean = means.Constant(estimate="integrate")
+    whole = make(Gaussian(0.05), mean, np.full(60, total / 60))
+    value = solve(whole.problem(*whole.unpack(whole.theta))).log_evidence
+    assert mended._scale(whole) == (1.0, value)

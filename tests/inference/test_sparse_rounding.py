@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.linalg.lapack import dtrcon
 
 from mercer.inference import exact, sparse
 from mercer.inference._approximations import approximation
@@ -96,3 +97,14 @@ def test_targets_far_from_zero(name, mean, held):
         np.testing.assert_allclose(got, expected, atol=1e-6)
     lower, upper, _ = evidence_bounds(moved)
     assert lower - 1e-5 <= exact.solve(exact_problem(near)).log_evidence <= upper + 1e-5
+
+
+def test_many_rows_lose_more_than_one(monkeypatch):
+    p, _ = make("dtc")
+    L = solve(p).L
+    precision = np.max(1.0 / p.noise)
+    lost = 1.3 * precision * np.finfo(float).eps / dtrcon(L, uplo="L")[0] ** 2  # of one row
+    monkeypatch.setattr(sparse, "_LOSS", 1.5 * lost)
+    assert sparse._is_safe(p, L)
+    monkeypatch.setattr(sparse, "_ROWS", 2.0)
+    assert not sparse._is_safe(p, L)
