@@ -3,6 +3,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from mercer.lazily import lazily
+
 if TYPE_CHECKING:
     from mercer.estimators import (
         BayesianCommitteeRegressor,
@@ -31,18 +33,21 @@ __all__ = [
     "show_versions",
 ]
 
-_HOMES = {
-    "BayesianCommitteeRegressor": "mercer.estimators",
-    "GPClassifier": "mercer.estimators",
-    "GPRegressor": "mercer.estimators",
-    "Posterior": "mercer.posterior",
-    "SparseGPClassifier": "mercer.estimators",
-    "SparseGPRegressor": "mercer.estimators",
-    "TransductiveGPClassifier": "mercer.estimators",
-    "load": "mercer.posterior",
-    "save": "mercer.posterior",
-    "show_versions": "mercer.versions",
-}
+_named = lazily(
+    __name__,
+    {
+        "BayesianCommitteeRegressor": "mercer.estimators",
+        "GPClassifier": "mercer.estimators",
+        "GPRegressor": "mercer.estimators",
+        "Posterior": "mercer.posterior",
+        "SparseGPClassifier": "mercer.estimators",
+        "SparseGPRegressor": "mercer.estimators",
+        "TransductiveGPClassifier": "mercer.estimators",
+        "load": "mercer.posterior",
+        "save": "mercer.posterior",
+        "show_versions": "mercer.versions",
+    },
+)
 _PACKAGES = (
     "compat",
     "compute",
@@ -67,10 +72,7 @@ def __getattr__(name: str) -> Any:
     # On first use: the command line answers --help before scikit-learn is loaded.
     if name in _PACKAGES:
         return import_module(f"mercer.{name}")
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(_HOMES[name]), name)
-    return value
+    return _named(name)
 
 
 def __dir__() -> list[str]:

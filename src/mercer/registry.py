@@ -30,7 +30,18 @@ _NAMES: dict[type[Any], str] = {}
 # far has registered.
 _ELSEWHERE = (
     "mercer.posterior",
+    "mercer.posterior.augmented",
+    "mercer.posterior.blocks",
+    "mercer.posterior.committee",
+    "mercer.posterior.independent",
+    "mercer.posterior.nystrom",
     "mercer.likelihoods",
+    "mercer.likelihoods.custom",
+    "mercer.likelihoods.mixture",
+    "mercer.likelihoods.poisson",
+    "mercer.likelihoods.probit",
+    "mercer.likelihoods.soft_labels",
+    "mercer.likelihoods.student",
     "mercer.estimators.gp_regressor",
     "mercer.estimators.gp_classifier",
     "mercer.estimators.sparse_classifier",

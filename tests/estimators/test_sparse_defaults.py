@@ -156,6 +156,26 @@ def test_defaults_find_a_signal_among_noise_and_idle_columns():
     assert upper - lower < 200.0
 
 
+@pytest.mark.parametrize(
+    ("options", "rows"),
+    [
+        ({"n_inducing": 10}, 50),  # at the least
+        ({"n_inducing": 25}, 90),  # the cube root of 4 n m^2
+        ({"n_inducing": 60}, 120),  # those of "auto"
+        ({"n_inducing": 10, "inducing": wavy(25)[0]}, 90),
+        ({"n_inducing": 10, "inducing": "query"}, 90),
+    ],
+)
+def test_a_search_starts_from_as_many_rows_as_cost_what_it_does(monkeypatch, capsys, options, rows):
+    monkeypatch.setattr(prepare_sparse, "_SAMPLE", 50)
+    monkeypatch.setattr(prepare_sparse, "_SEARCHED", 120)
+    given = options.get("inducing")
+    query = wavy(25)[0] if isinstance(given, str) else None
+    model = SparseGPRegressor(1.0 * RBF(), approximation="vfe", max_iter=1, verbose=1, **options)
+    quiet_fit(model, *wavy(300), query=query)
+    assert f"starting from an exact fit to {rows} of 300 rows" in capsys.readouterr().err
+
+
 def test_a_second_fit_starts_warm():
     settings = {"n_inducing": 6, "max_iter": 4, "warm_start": True, "random_state": 0}
     model = SparseGPRegressor(approximation="vfe", **settings)

@@ -187,11 +187,13 @@ def test_a_posterior_that_is_put_there_predicts(name, options):
     assert not hasattr(fitted("pic"), "posterior_")
 
 
-def test_blocks_that_are_put_there_take_groups():
+def test_blocks_that_are_put_there_take_groups_and_are_saved(tmp_path):
     model, near = fitted("pic"), np.repeat("left", 9)
     expected = model.predict(X_NEW, groups=near)
     model.posterior_ = model.predictive_
-    np.testing.assert_array_equal(model.predict(X_NEW, groups=near), expected)
+    save(model, tmp_path / "model.mercer")
+    for each in (model, load(tmp_path / "model.mercer")):
+        np.testing.assert_array_equal(each.predict(X_NEW, groups=near), expected)
 
 
 def test_the_rules_hold_where_variances_may_be_cut_off():

@@ -74,6 +74,24 @@ def test_a_search_ends_where_iterations_gain_too_little():
     assert whole.gain is None and optimum.gain is None
 
 
+def test_a_start_of_next_to_no_noise_does_not_end_the_search_early():
+    """Its gradient is 5e12 long, of which 1e-8 is far more than the rest of theta can gain."""
+
+    class Residuals(Quadratic):  # of a thousand rows, of variance 1
+        def __call__(self, theta):
+            value, gradient = super().__call__(theta)
+            squares = np.exp(-theta[0])
+            gradient[0] -= 500.0 * (1.0 - squares)
+            return value - 500.0 * (theta[0] + squares), gradient
+
+    objective = Residuals([0.0, 3.0, -2.0], np.diag([0.0, 1.0, 4.0]))
+    objective.bounds[0] = -30.0, 5.0
+    objective.theta = np.array([np.log(1e-10), 0.0, 0.0])
+    optimum = maximise(objective)
+    assert optimum.status == "converged"
+    np.testing.assert_allclose(optimum.theta, [0.0, 3.0, -2.0], atol=0.02)
+
+
 @pytest.mark.parametrize(("max_iter", "told"), [(9, False), (20, True)])
 def test_a_search_that_its_budget_ends_tells_what_the_last_iterations_gained(max_iter, told):
     objective = Quadratic(np.linspace(1.0, 2.0, 60), np.diag(np.logspace(-2.0, 2.0, 60)))

@@ -1,11 +1,11 @@
 """The scikit-learn surface."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mercer.estimators.gp_regressor import GPRegressor
 from mercer.estimators.regressor import InputGradient
 from mercer.estimators.regressor_evidence import LeaveOneOut
+from mercer.lazily import lazily
 
 if TYPE_CHECKING:
     from mercer.estimators.class_evidence import LeftOutClasses
@@ -27,19 +27,15 @@ __all__ = [
     "TransductiveGPClassifier",
 ]
 
-# Imported on first use, so that a regression does not wait for what it has no use for.
-_HOMES = {
-    "BayesianCommitteeRegressor": "committee",
-    "GPClassifier": "gp_classifier",
-    "LeftOutClasses": "class_evidence",
-    "SparseGPClassifier": "sparse_classifier",
-    "SparseGPRegressor": "sparse_regressor",
-    "TransductiveGPClassifier": "transductive",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    return value
+# A regression does not wait for what it has no use for.
+__getattr__ = lazily(
+    __name__,
+    {
+        "BayesianCommitteeRegressor": "mercer.estimators.committee",
+        "GPClassifier": "mercer.estimators.gp_classifier",
+        "LeftOutClasses": "mercer.estimators.class_evidence",
+        "SparseGPClassifier": "mercer.estimators.sparse_classifier",
+        "SparseGPRegressor": "mercer.estimators.sparse_regressor",
+        "TransductiveGPClassifier": "mercer.estimators.transductive",
+    },
+)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.estimators.inducing import (
+    Different,
     block_numbers,
     chosen_rows,
     different_rows,
@@ -36,10 +37,13 @@ __all__ = ["PreparedSparse", "against_blocks", "kind_of", "prepare_sparse"]
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-# Rows of the exact fit whose hyperparameters a sparse one starts from, and its iterations.
-_SAMPLE, _ITERATIONS = 500, 50
 # Rows of the exact fit that has the hyperparameters of "auto".
 _SEARCHED = 2000
+# Rows of the exact fit whose hyperparameters another sparse one starts from, at the least, and its
+# iterations. It has more, up to those of "auto", as long as an evaluation of its evidence takes no
+# longer than one of the sparse, which has so many times as much to do for each n m^2 as it for r^3:
+# columns that matter little are not found among few rows, nor by the search that starts from there.
+_SAMPLE, _ITERATIONS, _DEARER = 500, 50, 4.0
 
 
 class PreparedSparse(NamedTuple):
@@ -125,7 +129,9 @@ def prepare_sparse(
     if estimator.approximation == "auto" and kind.training == "blocks":
         return _by_sample(estimator, begun, kind, rows.multioutput, rng, labels, report)
     if begun.searched and not begun.warm:
-        begun = _from_sample(begun, rng, report)
+        given = estimator.inducing if query is None else query
+        m = wanted_number(estimator) if isinstance(given, str) else len(given)
+        begun = _from_sample(begun, m, rng, report)
     objective, labels = _of_all(estimator, begun, kind, rng, labels, query, report)
     return PreparedSparse(objective, objective, begun.undetermined, rows.multioutput, labels)
 
@@ -179,9 +185,10 @@ def _by_sample(
     Where the sample is all there is, and it was not said how many inducing inputs to have, exact
     inference is at hand.
     """
-    sample = _sample(begun, _SEARCHED, rng)
+    rows = different_rows(begun, targets=True)
+    sample = _sample(begun, rows, _SEARCHED, rng)
     objective = exact_objective(sample)
-    few = len(different_rows(begun, targets=True).first) <= _SEARCHED
+    few = len(rows.first) <= _SEARCHED
     free = estimator.n_inducing is None and isinstance(estimator.inducing, str)
     if few and free and labels is None:
         points = InducingInputs(sample.data.X)
@@ -224,9 +231,14 @@ def _subset_of_data(
     return PreparedSparse(exact, whole, begun.undetermined, multioutput, None)
 
 
-def _from_sample(begun: Begun, rng: np.random.Generator, report: Report | None) -> Begun:
-    """Return the model with hyperparameters of an exact fit to a sample of the rows."""
-    sample = _sample(begun, _SAMPLE, rng)
+def _from_sample(begun: Begun, m: int, rng: np.random.Generator, report: Report | None) -> Begun:
+    """Return the model with hyperparameters of an exact fit to a sample of the rows.
+
+    `m` is the number of inducing inputs that the model is to have.
+    """
+    rows = different_rows(begun, targets=True)
+    worth = np.cbrt(_DEARER * len(rows.first) * m**2)
+    sample = _sample(begun, rows, int(np.clip(worth, _SAMPLE, _SEARCHED)), rng)
     objective = exact_objective(sample, again=False)
     tell(report, f"starting from an exact fit to {len(sample.data.Y)} of {len(begun.data.Y)} rows")
     optimum = maximise(objective, max_iter=_ITERATIONS)
@@ -235,9 +247,8 @@ def _from_sample(begun: Begun, rng: np.random.Generator, report: Report | None) 
     return _with(begun, objective, optimum.theta)
 
 
-def _sample(begun: Begun, size: int, rng: np.random.Generator) -> Begun:
+def _sample(begun: Begun, rows: Different, size: int, rng: np.random.Generator) -> Begun:
     """Return the model on so many of the different rows."""
-    rows = different_rows(begun, targets=True)
     kept = np.arange(len(rows.first))
     weights = rows.weights
     if len(kept) > size:

@@ -9,6 +9,7 @@ import numpy as np
 from mercer.estimators.resolve import is_sklearn_kernel
 from mercer.kernels import from_sklearn
 from mercer.likelihoods import Gaussian
+from mercer.posterior import Posterior
 
 __all__ = ["StorableEstimator"]
 
@@ -41,9 +42,12 @@ class StorableEstimator:
 
 
 def _points(fitted: dict[str, Any]) -> Any:
-    """Return the basis points of a model's posterior, or of the first if it has several."""
+    """Return the basis points of a model's posterior, or of the first if it has several.
+
+    There are none where something else that predicts was put in its place.
+    """
     posteriors = [fitted.get("posterior_"), *fitted.get("posteriors_", ())]
-    return next((each.basis.points for each in posteriors if each is not None), None)
+    return next((each.basis.points for each in posteriors if isinstance(each, Posterior)), None)
 
 
 def _storable(params: dict[str, Any]) -> dict[str, Any]:

@@ -1,19 +1,24 @@
 """Posteriors: predicting, sampling, pruning and saving, written once."""
 
-from mercer.posterior._solved_rows import SolvedRows
-from mercer.posterior.augmented import AugmentedPredictive
+from typing import TYPE_CHECKING
+
+from mercer.lazily import lazily
 from mercer.posterior.basis import Basis
-from mercer.posterior.blocks import BlockPredictive
-from mercer.posterior.committee import CommitteePredictive, joint_committee
 from mercer.posterior.factors import Dense, Factor, InverseTriangular, RowBlock
-from mercer.posterior.independent import IndependentPredictive
-from mercer.posterior.nystrom import NystromPredictive
 from mercer.posterior.posterior import Posterior, prior
 from mercer.posterior.precomputed import PrecomputedPredictive
 from mercer.posterior.predictive import InputGradients, Predictive
 from mercer.posterior.stacked import Stacked
 from mercer.posterior.storage import load, save
-from mercer.posterior.training_blocks import TrainingBlocks
+
+if TYPE_CHECKING:
+    from mercer.posterior._solved_rows import SolvedRows
+    from mercer.posterior.augmented import AugmentedPredictive
+    from mercer.posterior.blocks import BlockPredictive
+    from mercer.posterior.committee import CommitteePredictive, joint_committee
+    from mercer.posterior.independent import IndependentPredictive
+    from mercer.posterior.nystrom import NystromPredictive
+    from mercer.posterior.training_blocks import TrainingBlocks
 
 __all__ = [
     "AugmentedPredictive",
@@ -38,3 +43,18 @@ __all__ = [
     "prior",
     "save",
 ]
+
+# Exact models do not wait for what sparse ones and committees predict with.
+__getattr__ = lazily(
+    __name__,
+    {
+        "AugmentedPredictive": "mercer.posterior.augmented",
+        "BlockPredictive": "mercer.posterior.blocks",
+        "CommitteePredictive": "mercer.posterior.committee",
+        "IndependentPredictive": "mercer.posterior.independent",
+        "joint_committee": "mercer.posterior.committee",
+        "NystromPredictive": "mercer.posterior.nystrom",
+        "SolvedRows": "mercer.posterior._solved_rows",
+        "TrainingBlocks": "mercer.posterior.training_blocks",
+    },
+)
