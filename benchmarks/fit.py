@@ -13,7 +13,7 @@ from benchmarks.report import Options, Result, Verdict, table
 from benchmarks.timing import Contender, race
 from mercer import GPRegressor
 from mercer.datasets import load_table
-from mercer.evidence.maximise import GAIN_TOLERANCE, GRADIENT_TOLERANCE, LARGEST_TOLERANCE
+from mercer.evidence.maximise import GAIN_TOLERANCE, GRADIENT_TOLERANCE, LEAST_GAIN
 
 D = 8
 MAX_ITER = 200  # GPRegressor's default
@@ -56,7 +56,7 @@ class Counted:
             options={
                 "maxiter": MAX_ITER,
                 "maxfun": 10 * MAX_ITER,
-                "ftol": min(GAIN_TOLERANCE, LARGEST_TOLERANCE * unit),
+                "ftol": min(GAIN_TOLERANCE, LEAST_GAIN * unit),
                 "gtol": GRADIENT_TOLERANCE * unit,
             },
         )

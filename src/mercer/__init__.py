@@ -33,7 +33,7 @@ __all__ = [
     "show_versions",
 ]
 
-_named = lazily(
+_named, _ = lazily(
     __name__,
     {
         "BayesianCommitteeRegressor": "mercer.estimators",

@@ -30,18 +30,7 @@ _NAMES: dict[type[Any], str] = {}
 # far has registered.
 _ELSEWHERE = (
     "mercer.posterior",
-    "mercer.posterior.augmented",
-    "mercer.posterior.blocks",
-    "mercer.posterior.committee",
-    "mercer.posterior.independent",
-    "mercer.posterior.nystrom",
     "mercer.likelihoods",
-    "mercer.likelihoods.custom",
-    "mercer.likelihoods.mixture",
-    "mercer.likelihoods.poisson",
-    "mercer.likelihoods.probit",
-    "mercer.likelihoods.soft_labels",
-    "mercer.likelihoods.student",
     "mercer.estimators.gp_regressor",
     "mercer.estimators.gp_classifier",
     "mercer.estimators.sparse_classifier",
@@ -310,7 +299,9 @@ def _find(name: str) -> bool:
     for package in _ELSEWHERE:
         if name in _CLASSES:
             break
-        import_module(package)
+        module = import_module(package)
+        for public in module.__all__:  # which may be in modules that are not imported yet
+            getattr(module, public)
     return name in _CLASSES
 
 

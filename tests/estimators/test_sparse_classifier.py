@@ -240,3 +240,29 @@ def test_where_the_posteriors_of_classes_against_the_rest_are():
     model = quiet_fit(SparseGPClassifier(RBF(), n_inducing=5, optimizer=None), X, THREE)
     with pytest.raises(AttributeError, match="posteriors_ is the list of them"):
         _ = model.posterior_
+
+
+@pytest.mark.parametrize("move", [False, np.False_, True])
+def test_inducing_inputs_move_if_they_are_to(move):
+    A = np.random.default_rng(0).uniform(-2.0, 2.0, (60, 2))
+    settings = {"n_inducing": 5, "max_iter": 2, "random_state": 0}
+    model = SparseGPClassifier(learn_inducing=move, **settings)
+    quiet_fit(model, A, np.hypot(*A.T) < 1.3)
+    assert model.history_["theta"].shape[1] - model.theta_.size == (10 if move else 0)
+
+
+def test_whether_inducing_inputs_move_is_said():
+    with pytest.raises(ValueError, match="learn_inducing"):
+        SparseGPClassifier(learn_inducing=None).fit([[0.0], [1.0]], [0, 1])
+
+
+def test_parameters_that_are_set_after_a_fit_do_not_change_it():
+    A = np.random.default_rng(0).uniform(-2.0, 2.0, (40, 2))
+    labels = np.hypot(*A.T) < 1.3
+    sparse = SparseGPClassifier(n_inducing=5, optimizer=None, random_state=0).fit(A, labels)
+    dense = GPClassifier(optimizer=None).fit(A, labels)
+    for model, other in ((sparse, {"approximation": "dtc"}), (dense, {"inference": "ep"})):
+        before = model.log_marginal_likelihood(model.theta_), model.loo().log_density
+        model.set_params(**other)
+        assert model.log_marginal_likelihood(model.theta_) == pytest.approx(before[0], rel=1e-9)
+        np.testing.assert_allclose(model.loo().log_density, before[1], rtol=1e-6, atol=1e-9)

@@ -358,3 +358,19 @@ def test_what_is_refused(options, fit, text):
     with pytest.raises(ValueError, match=text):
         model.fit(X, Y, **fit)
     assert vars(model) == before
+
+
+@pytest.mark.parametrize(
+    ("inducing", "text"),
+    [
+        (5, "inducing must have rows and columns"),
+        (None, "inducing must have rows and columns"),
+        (np.zeros((4, 9)), "inducing must have the . columns of X, got 9"),
+    ],
+)
+@pytest.mark.parametrize("name", ["auto", "vfe"])
+def test_inducing_inputs_are_refused_before_a_search(monkeypatch, name, inducing, text):
+    monkeypatch.setattr("mercer.estimators.prepare_sparse.maximise", None)
+    monkeypatch.setattr("mercer.estimators.search.maximise", None)
+    with pytest.raises(ValueError, match=text):
+        SparseGPRegressor(approximation=name, inducing=inducing).fit(X, Y)

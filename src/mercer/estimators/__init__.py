@@ -27,15 +27,15 @@ __all__ = [
     "TransductiveGPClassifier",
 ]
 
-# A regression does not wait for what it has no use for.
-__getattr__ = lazily(
-    __name__,
-    {
-        "BayesianCommitteeRegressor": "mercer.estimators.committee",
-        "GPClassifier": "mercer.estimators.gp_classifier",
-        "LeftOutClasses": "mercer.estimators.class_evidence",
-        "SparseGPClassifier": "mercer.estimators.sparse_classifier",
-        "SparseGPRegressor": "mercer.estimators.sparse_regressor",
-        "TransductiveGPClassifier": "mercer.estimators.transductive",
-    },
-)
+if not TYPE_CHECKING:  # a regression does not wait for what it has no use for
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            "BayesianCommitteeRegressor": "mercer.estimators.committee",
+            "GPClassifier": "mercer.estimators.gp_classifier",
+            "LeftOutClasses": "mercer.estimators.class_evidence",
+            "SparseGPClassifier": "mercer.estimators.sparse_classifier",
+            "SparseGPRegressor": "mercer.estimators.sparse_regressor",
+            "TransductiveGPClassifier": "mercer.estimators.transductive",
+        },
+    )

@@ -44,6 +44,8 @@ class ClassEvidence(FittedProcess):
     sample_weight_: Floats | None
     log_marginal_likelihood_value_: float
     _kind: str
+    _engine: str
+    _soft: bool
     _jitters: list[float]
     _starts: list[list[Floats]]
     _links: list[Likelihood]
@@ -54,7 +56,9 @@ class ClassEvidence(FittedProcess):
         # The rows of the fit, not the basis of a posterior, which may have been replaced since.
         data = LatentData(self.X_train_, self.y_train_, self.sample_weight_)
         model = self.kernel_, self.likelihood_, self.mean_
-        objectives = self._as_fitted(objectives_for(self._kind, *model, data, self))
+        # What the fit was told, whatever the parameters have been set to since.
+        every = objectives_for(self._kind, *model, data, self._engine, self._soft)
+        objectives = self._as_fitted(every)
         for objective, jitter, start in zip(objectives, self._jitters, self._starts, strict=True):
             objective.hold_jitter(jitter)
             objective.start = start

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from mercer.estimators.class_evidence import ClassEvidence
+from mercer.estimators.class_options import soft_kind
 from mercer.estimators.class_search import naming_the_classes
 from mercer.estimators.classification import PreparedClasses
 from mercer.estimators.preparation import naming_the_model
@@ -27,6 +28,8 @@ class ClassFit(ClassEvidence):
     """Adds the end of a fit to a classifier of latent functions."""
 
     history_: Any
+    inference: str
+    soft_labels: Any
 
     def _absent(self, name: str) -> str | None:
         if name == "posterior_" and "posteriors_" in self.__dict__:
@@ -47,6 +50,7 @@ class ClassFit(ClassEvidence):
         fits = of_parts(prepared, calls)
         histories = [history_of(optimum) for optimum in optima]
         self._kind, self._pairwise = kind, is_precomputed(self)
+        self._engine, self._soft = self.inference, soft_kind(self.soft_labels) is not None
         self.classes_ = classes
         if kind == "one_vs_rest":
             self.kernel_ = [fit.kernel for fit in fits]

@@ -135,14 +135,15 @@ def begin_classes(
     searched = estimator.optimizer is not None
     if searched and not warm:
         kernel = kernel.with_start_from(widths, variance)
-    objectives = objectives_for(model.kind, kernel, model.likelihood, mean, data, estimator)
+    engine = estimator.inference, soft_kind(estimator.soft_labels) is not None
+    objectives = objectives_for(model.kind, kernel, model.likelihood, mean, data, *engine)
     if warm:
         parts = [
             [warmed(part, old) for part, old in zip(_parts(objective), last, strict=True)]
             for objective, last in zip(objectives, estimator._models(), strict=True)
         ]
         kernels, likelihoods, means_ = (list(each) for each in zip(*parts, strict=True))
-        objectives = objectives_for(model.kind, kernels, likelihoods, means_, data, estimator)
+        objectives = objectives_for(model.kind, kernels, likelihoods, means_, data, *engine)
     for objective in objectives:
         # Bounds that come from the data serve the search alone: the fitted kernel keeps the user's.
         bounds = objective.kernel.with_bounds_from(widths, variance).bounds
@@ -164,7 +165,13 @@ def _parts(objective: LatentObjective) -> tuple[Any, Any, Any]:
 
 
 def objectives_for(
-    kind: str, kernel: Any, likelihood: Any, mean: Any, data: LatentData, estimator: Any
+    kind: str,
+    kernel: Any,
+    likelihood: Any,
+    mean: Any,
+    data: LatentData,
+    inference: str,
+    soft: bool,
 ) -> list[LatentObjective]:
     """Return the objective of each part of a model that is fitted by itself.
 
@@ -174,14 +181,15 @@ def objectives_for(
     kernel, likelihood, mean : those of all parts, or lists with one for each
     data : LatentData
         With a distribution over the classes for each row.
-    estimator : GPClassifier
+    inference : the engine's name
+    soft : whether these are soft labels
     """
-    Y, soft = data.y, soft_kind(estimator.soft_labels) is not None
+    Y = data.y
     columns = range(Y.shape[1]) if kind == "one_vs_rest" else [1]
     targets = [Y] if kind == "softmax" else [Y[:, c] if soft else 2 * Y[:, c] - 1 for c in columns]
     kernels, likelihoods, means_ = (_each(p, len(targets)) for p in (kernel, likelihood, mean))
     return [
-        LatentObjective(k, link, m, replace(data, y=y), estimator.inference)
+        LatentObjective(k, link, m, replace(data, y=y), inference)
         for k, link, m, y in zip(kernels, likelihoods, means_, targets, strict=True)
     ]
 

@@ -93,10 +93,9 @@ def inducing_inputs(
     are those of the last fit, if it is to go on from there and they are as many as are wanted.
     """
     kernel, data, spec = begun.kernel, begun.data, estimator.inducing
-    if query is not None or not isinstance(spec, str):
-        name, given = ("inducing", spec) if query is None else ("query", query)
-        require_columns(name, given, begun)
-        return kernel.inputs(given, name), query is None
+    given = given_inputs(estimator, begun, query)
+    if given is not None:
+        return given, query is None
     if last is not None and _as_many(estimator, last, data.X):
         return last, True
     rows = different_rows(begun, targets=spec in _BY_TARGETS)
@@ -105,6 +104,16 @@ def inducing_inputs(
         widths = spread(X, rows.weights)
         return kmeans(X, m, widths, weights=rows.weights, rng=rng).centres, True
     return X[_chosen(spec, begun, rows, m, rng)], m < len(X)
+
+
+def given_inputs(estimator: Any, begun: Begun, query: Any) -> Any:
+    """Return the inducing inputs that were given, by name or as the query, checked; or None."""
+    spec = estimator.inducing
+    if query is None and isinstance(spec, str):
+        return None
+    name, given = ("inducing", spec) if query is None else ("query", query)
+    require_columns(name, given, begun)
+    return begun.kernel.inputs(given, name)
 
 
 def require_columns(name: str, given: Any, begun: Begun) -> None:

@@ -14,6 +14,7 @@ from mercer.estimators.inducing import (
     block_numbers,
     chosen_rows,
     different_rows,
+    given_inputs,
     inducing_inputs,
     unless_ones,
     wanted_number,
@@ -39,11 +40,10 @@ Indices = NDArray[np.intp]
 
 # Rows of the exact fit that has the hyperparameters of "auto".
 _SEARCHED = 2000
-# Rows of the exact fit whose hyperparameters another sparse one starts from, at the least, and its
-# iterations. It has more, up to those of "auto", as long as an evaluation of its evidence takes no
-# longer than one of the sparse, which has so many times as much to do for each n m^2 as it for r^3:
-# columns that matter little are not found among few rows, nor by the search that starts from there.
-_SAMPLE, _ITERATIONS, _DEARER = 500, 50, 4.0
+# Other sparse searches start from an exact fit to r rows, r^3 = 4 n m^2 but from 500 to 2000, in so
+# many iterations: as many rows as make its evaluations take as long as theirs. Columns that matter
+# little are not found among few rows, nor by the search that starts from there.
+_SAMPLE, _ITERATIONS, _AS_LONG = 500, 50, 4.0
 
 
 class PreparedSparse(NamedTuple):
@@ -126,11 +126,11 @@ def prepare_sparse(
     if estimator.approximation == "sod":
         tell(report, "choosing rows")
         return _subset_of_data(estimator, begun, kind, rows.multioutput, rng)
+    given = given_inputs(estimator, begun, query)  # before a long fit rather than after it
     if estimator.approximation == "auto" and kind.training == "blocks":
         return _by_sample(estimator, begun, kind, rows.multioutput, rng, labels, report)
     if begun.searched and not begun.warm:
-        given = estimator.inducing if query is None else query
-        m = wanted_number(estimator) if isinstance(given, str) else len(given)
+        m = wanted_number(estimator) if given is None else len(given)
         begun = _from_sample(begun, m, rng, report)
     objective, labels = _of_all(estimator, begun, kind, rng, labels, query, report)
     return PreparedSparse(objective, objective, begun.undetermined, rows.multioutput, labels)
@@ -237,8 +237,8 @@ def _from_sample(begun: Begun, m: int, rng: np.random.Generator, report: Report 
     `m` is the number of inducing inputs that the model is to have.
     """
     rows = different_rows(begun, targets=True)
-    worth = np.cbrt(_DEARER * len(rows.first) * m**2)
-    sample = _sample(begun, rows, int(np.clip(worth, _SAMPLE, _SEARCHED)), rng)
+    size = np.clip(np.cbrt(_AS_LONG * len(rows.first) * m**2), _SAMPLE, _SEARCHED)
+    sample = _sample(begun, rows, int(size), rng)
     objective = exact_objective(sample, again=False)
     tell(report, f"starting from an exact fit to {len(sample.data.Y)} of {len(begun.data.Y)} rows")
     optimum = maximise(objective, max_iter=_ITERATIONS)

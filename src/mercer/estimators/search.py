@@ -136,7 +136,9 @@ def warn_of_fit(objective: Guarded, fit: Fitted, searched: bool) -> None:
     else:
         warn_of_jitter(fit.jitter)
     if getattr(fit.solution, "status", "converged") == "stopped":
-        others = [e for e in engines_that_take(fit.likelihood) if e != objective.inference]
+        sparse = hasattr(objective, "inducing")
+        taken = engines_that_take(fit.likelihood, sparse)
+        others = [engine for engine in taken if engine != objective.inference]
         instead = f"engine of {', '.join(map(repr, others))}" if others else "kernel"
         warn(
             f"inference={objective.inference!r} stopped before it had settled on the latent "

@@ -14,7 +14,7 @@ from mercer.estimators.class_search import search_classes
 from mercer.estimators.classification import BegunClasses, PreparedClasses, begin_classes
 from mercer.estimators.classifier import BayesianClassifier
 from mercer.estimators.nested import column_names
-from mercer.estimators.options import as_generator, require_choice, require_count
+from mercer.estimators.options import as_generator, require_choice, require_count, require_flag
 from mercer.estimators.preparation import all_or_nothing
 from mercer.estimators.sparse_latent import LatentStart, sparse_latent, unexplained_by
 from mercer.estimators.sparse_options import LATENT_APPROXIMATIONS, check_inducing_options
@@ -197,6 +197,7 @@ sample_weight_, theta_
         require_choice("inference", self.inference, tuple(SPARSE_ENGINES))
         require_choice("approximation", self.approximation, LATENT_APPROXIMATIONS)
         require_count("n_inducing", self.n_inducing, 1)
+        require_flag("learn_inducing", self.learn_inducing)
         check_inducing_options(self, query)
         check_class_options(self)
         named = isinstance(self.likelihood, str) and self.likelihood == "softmax"
@@ -234,9 +235,10 @@ sample_weight_, theta_
         super()._finish(prepared, optima, columns)
         points = [posterior.basis.points for posterior in self._posteriors()]
         self.inducing_ = points if self._has_parts else points[0]
+        self._approximation = self.approximation
 
     def _as_fitted(self, objectives: list[LatentObjective]) -> list[LatentObjective]:
-        kind = approximation(self.approximation)
+        kind = approximation(self._approximation)
         return [
             SparseLatentObjective.of(objective, InducingInputs(points), kind)
             for objective, points in zip(objectives, self._points(), strict=True)

@@ -82,12 +82,8 @@ def sparse_latent(
     points, movable = inducing_inputs(estimator, begun, query, rng, start.last)
     jobs = min(effective_n_jobs(estimator.n_jobs), searches)
     require_sections(len(begun.data.Y), len(points), jobs if start.searched else 1)
-    learned = (
-        estimator.learn_inducing is not False
-        and start.searched
-        and dense.kernel.is_numeric
-        and movable
-    )
+    wanted = estimator.learn_inducing is None or bool(estimator.learn_inducing)
+    learned = wanted and start.searched and dense.kernel.is_numeric and movable
     inducing = InducingInputs(frozen(np.array(points)), start.widths if learned else None)
     objective = SparseLatentObjective.of(dense, inducing, kind)
     if start.default is not None and start.searched and start.last is None:

@@ -27,9 +27,10 @@ Floats = NDArray[np.float64]
 # In units of the log evidence for each unit of log-parameter: what is left to gain is far below
 # what a standard error of the parameters is worth.
 GRADIENT_TOLERANCE = 1e-3
-# The least relative gain of a step, in the same units divided by the first gradient's length, and
-# its limit in the same units: a start of next to no noise among many rows has gradients of 1e10.
-GAIN_TOLERANCE, LARGEST_TOLERANCE = 1e-8, 1e-4
+# A search ends at a step that gains less than `ftol` times the value or the first gradient's
+# length, whichever is larger. It is the first of these, or the second divided by that length if
+# that is less: a start of next to no noise among many rows has gradients of 1e10.
+GAIN_TOLERANCE, LEAST_GAIN = 1e-8, 1e-4
 # Pairs of steps and gradients kept: more than L-BFGS-B's ten, as an evaluation costs far more than
 # they do. Fits of a dozen parameters then take a tenth to a quarter fewer evaluations.
 _PAIRS = 30
@@ -98,7 +99,7 @@ def lbfgs(function: Recorder, start: Floats, bounds: Floats, max_iter: int) -> O
             "maxiter": max_iter,
             "maxfun": 10 * max_iter,
             "maxcor": _PAIRS,
-            "ftol": min(GAIN_TOLERANCE, LARGEST_TOLERANCE * unit),
+            "ftol": min(GAIN_TOLERANCE, LEAST_GAIN * unit),
             "gtol": GRADIENT_TOLERANCE * unit,
         },
     )

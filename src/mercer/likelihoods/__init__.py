@@ -34,15 +34,15 @@ __all__ = [
     "StudentT",
 ]
 
-# A regression does not wait for what it has no use for.
-__getattr__ = lazily(
-    __name__,
-    {
-        "Custom": "mercer.likelihoods.custom",
-        "MixtureNoise": "mercer.likelihoods.mixture",
-        "Poisson": "mercer.likelihoods.poisson",
-        "Probit": "mercer.likelihoods.probit",
-        "SoftLabels": "mercer.likelihoods.soft_labels",
-        "StudentT": "mercer.likelihoods.student",
-    },
-)
+if not TYPE_CHECKING:  # a regression does not wait for all of them
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            "Custom": "mercer.likelihoods.custom",
+            "MixtureNoise": "mercer.likelihoods.mixture",
+            "Poisson": "mercer.likelihoods.poisson",
+            "Probit": "mercer.likelihoods.probit",
+            "SoftLabels": "mercer.likelihoods.soft_labels",
+            "StudentT": "mercer.likelihoods.student",
+        },
+    )

@@ -44,17 +44,17 @@ __all__ = [
     "save",
 ]
 
-# Exact models do not wait for what sparse ones and committees predict with.
-__getattr__ = lazily(
-    __name__,
-    {
-        "AugmentedPredictive": "mercer.posterior.augmented",
-        "BlockPredictive": "mercer.posterior.blocks",
-        "CommitteePredictive": "mercer.posterior.committee",
-        "IndependentPredictive": "mercer.posterior.independent",
-        "joint_committee": "mercer.posterior.committee",
-        "NystromPredictive": "mercer.posterior.nystrom",
-        "SolvedRows": "mercer.posterior._solved_rows",
-        "TrainingBlocks": "mercer.posterior.training_blocks",
-    },
-)
+if not TYPE_CHECKING:  # exact models do not wait for what others predict with
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            "AugmentedPredictive": "mercer.posterior.augmented",
+            "BlockPredictive": "mercer.posterior.blocks",
+            "CommitteePredictive": "mercer.posterior.committee",
+            "IndependentPredictive": "mercer.posterior.independent",
+            "joint_committee": "mercer.posterior.committee",
+            "NystromPredictive": "mercer.posterior.nystrom",
+            "SolvedRows": "mercer.posterior._solved_rows",
+            "TrainingBlocks": "mercer.posterior.training_blocks",
+        },
+    )
