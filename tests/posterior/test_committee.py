@@ -7,11 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mercer import load
+from mercer import BayesianCommitteeRegressor, GPRegressor, load
 from mercer.inference import exact, sparse
 from mercer.inference.exact import ExactProblem
 from mercer.kernels import RBF
 from mercer.kernels import Linear as Dot
+from mercer.likelihoods import Gaussian
 from mercer.means import Linear, Zero
 from mercer.posterior import Basis, CommitteePredictive, Posterior, joint_committee
 
@@ -188,3 +189,21 @@ def test_what_is_refused():
         CommitteePredictive(members, members[0])
     with pytest.raises(ValueError, match="empty basis"):
         joint_committee(members, members[0], X_NEW)
+
+
+@pytest.mark.parametrize("q", [14, 16, 18, 20, 22, 24])
+def test_queries_under_an_all_but_singular_prior(q):
+    """Some of these have a prior that is factorised by itself, and is of no use beside members."""
+    rng = np.random.default_rng(0)
+    A = rng.uniform(0.0, 6.0, (60, 1))
+    y = np.sin(A[:, 0]) + 0.1 * rng.normal(size=60)
+    model = BayesianCommitteeRegressor(
+        1.0 * RBF(1.0), Gaussian(0.01), n_members=3, mean="zero", optimizer=None, random_state=0
+    ).fit(A, y)
+    whole = GPRegressor(1.0 * RBF(1.0), Gaussian(0.01), mean="zero", optimizer=None).fit(A, y)
+    for seed in range(12):
+        query = np.sort(np.random.default_rng(seed).uniform(0.0, 6.0, (q, 1)), axis=0)
+        mean, cov = model.predict_joint(query, latent=True)
+        # so many points leave the members next to nothing that is not independent given them
+        np.testing.assert_allclose(mean, whole.predict(query), atol=0.02)
+        assert np.all(np.diag(cov) > 0.0)

@@ -117,10 +117,9 @@ default "auto"
     Notes
     -----
     O(n m^2) time an evaluation of the evidence and its gradient, and memory for the rows and a few
-    blocks of them. Use it from some thousands of rows on; below, `GPRegressor` is exact.
-
-    Searches on all rows, which every approximation but "auto" and "sod" makes, start from an exact
-    fit to 500 to 2000 of them, the more the larger n m^2 is.
+    blocks of them. Use it from some thousands of rows on; below, `GPRegressor` is exact. Searches
+    on all rows, which every approximation but "auto" and "sod" makes, start from an exact fit to
+    500 to 2000 of them, the more the larger n m^2 is.
     Predictions cost O(m) a point for the mean and O(m^2) for the standard deviation. Other noise
     takes a few to some dozens of times as long, and memory for an n x m matrix.
 

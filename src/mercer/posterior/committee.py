@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mercer.compute import blas_for
 from mercer.errors import NotPositiveDefiniteError
-from mercer.linalg import cholesky, inverse_lower, mirror_lower, solve_lower
+from mercer.linalg import JITTERS, cholesky, inverse_lower, mirror_lower, solve_lower
 from mercer.posterior.posterior import Posterior
 from mercer.posterior.predictive import InputGradients, MarginalPredictive, Predictive
 from mercer.registry import storable
@@ -214,8 +214,8 @@ def joint_committee(
     prior : Posterior
         That prior: an empty basis.
     X : inputs
-        The query, n rows; O(M n^3). Where their prior covariance is singular the smallest jitter
-        that helps is added to it and to the members'.
+        The query, n rows; O(M n^3). Where covariances there are singular to rounding the smallest
+        jitter that helps is added to the prior's and the members'.
     """
     members = tuple(members)
     _check(members, prior)
@@ -224,26 +224,52 @@ def joint_committee(
     mean, n = prior.mean(X), len(X)
     if not n:
         return mean, np.empty((0, 0, prior.n_outputs))
+    deviations = [(member.mean(X) - mean) / scale for member in members]
+    covariances = [member.cov(X) / scale**2 for member in members]
+    error: NotPositiveDefiniteError | None = None
     with blas_for(n):
-        gram = kernel.gram_lower(X)
-        factor = cholesky(gram, rebuild=lambda: kernel.gram_lower(X, gram))
-        L, cov = factor.L, np.empty((n, n, prior.n_outputs))
-        deviations = [(member.mean(X) - mean) / scale for member in members]
-        covariances = [member.cov(X) for member in members]
-        for p in range(prior.n_outputs):
-            # with the prior white, each member adds its precision less the prior's: W^-1 - 1
-            precision, total = np.eye(n, order="F"), np.zeros(n)
-            for deviation, whole in zip(deviations, covariances, strict=True):
-                W = _whitened(L, whole[:, :, p] / scale[p] ** 2, factor.jitter)
-                inverse = mirror_lower(inverse_lower(W))
-                total += inverse @ solve_lower(L, deviation[:, p].copy())
-                precision += inverse
-                precision.reshape(-1, order="F")[:: n + 1] -= 1.0
-            half = cholesky(precision, 0.0).L
-            root = solve_lower(half, np.asfortranarray(np.tril(L).T))
-            cov[:, :, p] = root.T @ root * scale[p] ** 2
-            mean[:, p] += scale[p] * (root.T @ solve_lower(half, total))
-    return mean, cov
+        for jitter in JITTERS:
+            # A prior that is all but singular is of no use as the unit of the members': these
+            # need jitter then where the factorisation of the prior by itself does not.
+            try:
+                shift, cov = _joint(kernel.gram_lower(X), deviations, covariances, jitter)
+            except NotPositiveDefiniteError as failed:
+                error = failed
+            else:
+                return mean + scale * shift, cov * scale**2
+    raise NotPositiveDefiniteError(
+        "a member's covariance at the query points is singular beside the prior's: points "
+        "repeat, or the noise is too small for so many of them"
+    ) from error
+
+
+def _joint(
+    gram: Floats, deviations: list[Floats], covariances: list[Floats], jitter: float
+) -> tuple[Floats, Floats]:
+    """Return the committee's deviation from the prior mean (n, P) and its covariance (n, n, P).
+
+    gram : (n, n) prior covariance, lower triangle, overwritten
+    deviations : of each member's mean from the prior's, (n, P)
+    covariances : the members', (n, n, P)
+    jitter : to be added to all of these, a part of the prior's mean diagonal
+    """
+    n, outputs = deviations[0].shape
+    jitter *= float(np.mean(np.diagonal(gram)))
+    L = cholesky(gram, jitter).L
+    shift, cov = np.empty((n, outputs)), np.empty((n, n, outputs))
+    for p in range(outputs):
+        # with the prior white, each member adds its precision less the prior's: W^-1 - 1
+        precision, total = np.eye(n, order="F"), np.zeros(n)
+        for deviation, whole in zip(deviations, covariances, strict=True):
+            inverse = mirror_lower(inverse_lower(_whitened(L, whole[:, :, p], jitter)))
+            total += inverse @ solve_lower(L, deviation[:, p].copy())
+            precision += inverse
+            precision.reshape(-1, order="F")[:: n + 1] -= 1.0
+        half = cholesky(precision, 0.0).L
+        root = solve_lower(half, np.asfortranarray(np.tril(L).T))
+        cov[:, :, p] = root.T @ root
+        shift[:, p] = root.T @ solve_lower(half, total)
+    return shift, cov
 
 
 def _whitened(L: Floats, S: Floats, jitter: float) -> Floats:
@@ -252,11 +278,4 @@ def _whitened(L: Floats, S: Floats, jitter: float) -> Floats:
     S.reshape(-1, order="F")[:: len(S) + 1] += jitter
     half = solve_lower(L, S, overwrite=True)
     W = solve_lower(L, np.asfortranarray(half.T), overwrite=True)
-    W = np.asfortranarray(0.5 * (W + W.T))
-    try:
-        return cholesky(W, None).L
-    except NotPositiveDefiniteError as error:
-        raise NotPositiveDefiniteError(
-            "a member's covariance at the query points is singular beside the prior's: points "
-            "repeat, or the noise is too small for so many of them"
-        ) from error
+    return cholesky(np.asfortranarray(0.5 * (W + W.T)), 0.0).L
