@@ -330,7 +330,10 @@ def test_corrupted_models(ask, fitted, tmp_path):
 def test_a_file_saved_from_python(run, refused, new, tmp_path):
     mercer.save(RBF(2.0), tmp_path / "k.mercer")
     assert "holds a RBF that was saved from Python" in run("info", tmp_path / "k.mercer").stdout
-    assert "knows no names of columns" in refused("predict", tmp_path / "k.mercer", new)
+    assert "has no predict_interval" in refused("predict", tmp_path / "k.mercer", new)
+    nameless = mercer.GPRegressor(RBF(2.0), optimizer=None).fit([[0.0], [1.0]], [0.0, 1.0])
+    mercer.save(nameless, tmp_path / "r.mercer")
+    assert "knows no names of columns" in refused("predict", tmp_path / "r.mercer", new)
 
 
 def test_random_bytes_never_bring_a_traceback(tmp_path):

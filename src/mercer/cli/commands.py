@@ -75,15 +75,15 @@ def load_model(path: str) -> TableModel:
         return found
     names = getattr(found, "feature_names_in_", None)
     what = f"{path} holds a {type(found).__name__} that was saved from Python and"
-    if names is None:
-        raise InputError(
-            f"{what} knows no names of columns; fit it to a frame, or give a file that "
-            "`mercer fit` wrote"
-        )
     if not hasattr(found, "predict_interval"):
         raise InputError(
             f"{what} has no predict_interval, whose intervals this command writes; use mercer.load "
             "in Python"
+        )
+    if names is None:
+        raise InputError(
+            f"{what} knows no names of columns; fit it to a frame, or give a file that "
+            "`mercer fit` wrote"
         )
     outputs = found.predictive_.n_outputs
     if outputs > 1:
