@@ -17,8 +17,9 @@ def test_every_public_name_is_found(package):
     for name in package.__all__:
         assert getattr(package, name) is not None
     assert set(package.__all__) <= set(dir(package))
-    with pytest.raises(AttributeError, match=r"has no attribute 'Nothing'"):
-        package.Nothing  # noqa: B018
+    for name in ("Nothing", "_nothing"):
+        with pytest.raises(AttributeError, match=rf"has no attribute '{name}'"):
+            getattr(package, name)
 
 
 def test_a_name_is_looked_up_once(monkeypatch):

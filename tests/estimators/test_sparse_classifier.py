@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from mercer import GPClassifier, SparseGPClassifier, load, save
-from mercer.errors import MercerWarning, TooLargeError, UndeterminedWarning
+from mercer.errors import ConvergenceWarning, MercerWarning, TooLargeError, UndeterminedWarning
 from mercer.estimators import memory
+from mercer.estimators.search import warn_of_fit
 from mercer.evidence.sparse_latent import SparseLatentObjective
 from mercer.kernels import RBF, Matern
-from mercer.likelihoods import Softmax
+from mercer.likelihoods import Logistic, Softmax
 
 from .classes import THREE, TWO, X_NEW, X, one_hot, quiet_fit
 
@@ -266,3 +269,11 @@ def test_parameters_that_are_set_after_a_fit_do_not_change_it():
         model.set_params(**other)
         assert model.log_marginal_likelihood(model.theta_) == pytest.approx(before[0], rel=1e-9)
         np.testing.assert_allclose(model.loo().log_density, before[1], rtol=1e-6, atol=1e-9)
+
+
+def test_engines_that_are_advised_take_inducing_inputs():
+    solution = SimpleNamespace(status="stopped")
+    fit = SimpleNamespace(likelihood=Logistic(), jitter=0.0, solution=solution)
+    objective = SimpleNamespace(inference="laplace", inducing=None)
+    with pytest.warns(ConvergenceWarning, match=r"another engine of 'ep', 'bounds'$"):
+        warn_of_fit(objective, fit, searched=False)

@@ -119,7 +119,8 @@ class BinaryLaplace(Stored, Fits, BaseEstimator):  # type: ignore[misc]
         self.pi_ = np.asarray(expit(solution.latent))
         self.W_sr_ = np.sqrt(np.maximum(solution.sites.precision, _LEAST_ROOT**2))
         scaled, _ = solution.sites.factors()
-        self.L_ = np.asfortranarray(np.tril(self.W_sr_[:, None] * scaled.L))
+        # Above the diagonal of a factor is anything, which a product might stumble over.
+        self.L_ = np.asfortranarray(self.W_sr_[:, None] * np.tril(scaled.L))
 
     def _objective(self, theta: Floats, eval_gradient: bool = True) -> Any:
         solution, gradient = self._solved(self._covariance(theta, False), eval_gradient)
