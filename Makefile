@@ -2,7 +2,8 @@
 #
 #   PYTHON  the interpreter to build the environment with   (make test PYTHON=python3.12)
 #   VENV    the environment to use; made if it is not there (make test VENV=/path/to/venv)
-#   ARGS    further arguments to pytest, the demo or the benchmarks (make test ARGS="-k rbf")
+#   ARGS    further arguments to pytest, the demo, the experiments or the benchmarks
+#           (make test ARGS="-k rbf")
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -32,8 +33,10 @@ test: $(INSTALLED) ## run the tests, but for those marked slow or paper
 slow: $(INSTALLED_DOCS) ## run the tests marked slow
 	$(BIN)/python -m pytest -m slow $(ARGS)
 
-paper: $(INSTALLED) ## repeat experiments of the papers on their data (tests marked paper)
-	$(BIN)/python -m pytest -m paper $(ARGS)
+# ARGS="--quick" sees that all run; ARGS="abalone-gap" runs one (`mercer reproduce --list`).
+paper: $(INSTALLED) ## repeat experiments of the papers on their data, into build/paper
+	$(BIN)/python -m pytest -q -m paper
+	$(BIN)/python -m mercer.cli reproduce --output build/paper --force $(ARGS)
 
 lint: $(INSTALLED) ## check style and formatting
 	$(BIN)/ruff check .

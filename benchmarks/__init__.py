@@ -20,5 +20,7 @@ EXPERIMENTS = (
     "low_rank",
     "sparse",
     "sparse_accuracy",
+    "greedy",
+    "iterative",
     "uci",
 )

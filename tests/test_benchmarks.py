@@ -34,6 +34,8 @@ NAMES = (
     "low_rank",
     "sparse",
     "sparse_accuracy",
+    "greedy",
+    "iterative",
     "uci",
 )
 
@@ -56,10 +58,19 @@ def test_all_are_listed(benchmarks):
         "kernel_matrix",
         "ep",
         "sparse_accuracy",
+        "greedy",
         "uci",
         *(
             pytest.param(name, marks=pytest.mark.slow)
-            for name in ("evidence", "predict", "fit", "compat", "classification", "digits")
+            for name in (
+                "evidence",
+                "predict",
+                "fit",
+                "compat",
+                "classification",
+                "digits",
+                "iterative",
+            )
         ),
     ],
 )

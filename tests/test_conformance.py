@@ -298,6 +298,7 @@ def test_discovery_finds_what_is_there():
         "mercer.GPRegressor",
         "mercer.SparseGPClassifier",
         "mercer.SparseGPRegressor",
+        "mercer.certificate",
         "mercer.kernels.RBF",
         "mercer.likelihoods.Gaussian",
         "mercer.means.Linear",

@@ -44,6 +44,7 @@ _FIRST = [
     "mercer.plotting",
     "mercer.datasets",
     "mercer.compat",
+    "mercer.experiments",
     "mercer.testing",
     "mercer.errors",
 ]

@@ -35,6 +35,7 @@ _ELSEWHERE = (
     "mercer.estimators.gp_classifier",
     "mercer.estimators.sparse_classifier",
     "mercer.estimators.sparse_regressor",
+    "mercer.estimators.sparse_greedy",
     "mercer.estimators.committee",
     "mercer.estimators.transductive",
     "mercer.compat",

@@ -36,7 +36,7 @@ from mercer.evidence import Optimum, at_bounds, diagnostics
 from mercer.evidence.maximise import _MORE_NOISE
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
-COMMANDS = ["fit", "predict", "info", "demo"]
+COMMANDS = ["fit", "predict", "info", "demo", "reproduce"]
 # What only those who write Python can follow.
 PYTHON = re.compile(r"\w+=|\w\(|\w_\w|_\b|`|StandardScaler|bounds")
 

@@ -80,6 +80,11 @@ def subclasses_of(base: type, *abstract: type) -> list[type]:
     return [c for c in classes if issubclass(c, base) and c is not base and c not in abstract]
 
 
+# Modules beside the engines: what bounds the solutions of regression with Gaussian noise, and finds
+# parts of them. They have no evidence.
+_BESIDE = {"certificate", "duals", "greedy", "quadratic", "subspace"}
+
+
 def engines() -> list[ModuleType]:
     """Return the modules of `mercer.inference` that solve an `ExactProblem`."""
     return [m for m in _inference() if _problem_of(m) == "ExactProblem"]
@@ -92,7 +97,8 @@ def latent_engines() -> list[ModuleType]:
 
 def _inference() -> list[ModuleType]:
     package = importlib.import_module("mercer.inference")
-    return [m for m in modules(package) if m is not package]
+    found = [m for m in modules(package) if m is not package]
+    return [m for m in found if m.__name__.rpartition(".")[2] not in _BESIDE]
 
 
 def _problem_of(module: ModuleType) -> Any:

@@ -15,8 +15,10 @@ from mercer import (
     BayesianCommitteeRegressor,
     GPClassifier,
     GPRegressor,
+    Iterative,
     SparseGPClassifier,
     SparseGPRegressor,
+    SparseGreedyGPRegressor,
     TransductiveGPClassifier,
     compat,
     kernels,
@@ -273,6 +275,7 @@ ESTIMATORS: dict[type, list[Example]] = {
         ),
         Example(GPRegressor(mean=means.Constant(estimate="integrate"), objective="loo")),
         Example(GPRegressor(mean=square, hyperprior=None), {"objects": {"square": square}}),
+        Example(GPRegressor(inference=Iterative(tol=1e-16), mean="linear")),
     ],
     SparseGPClassifier: [
         Example(SparseGPClassifier(2.0 * RBF(1.3), n_inducing=8, optimizer=None)),
@@ -313,6 +316,27 @@ ESTIMATORS: dict[type, list[Example]] = {
         *(
             Example(SparseGPRegressor(**HELD, approximation=name))
             for name in ("sod", "sor", "pitc", "pic")  # variances of "nystrom" may be cut off
+        ),
+    ],
+    SparseGreedyGPRegressor: [
+        Example(SparseGreedyGPRegressor(max_iter=5)),
+        # outputs share a basis: each is as it is alone where that is large enough for all
+        Example(SparseGreedyGPRegressor(1.5 * RBF(1.3), Gaussian(0.1), tol=0, optimizer=None)),
+        Example(
+            SparseGreedyGPRegressor(
+                1.5 * Matern(ARD, nu=2.5) + 0.3,
+                tol=1e-6,
+                n_candidates="all",
+                dual="refined",
+                mean="linear",
+                normalize_y=True,
+                max_iter=5,
+            )
+        ),
+        Example(
+            SparseGreedyGPRegressor(
+                1.5 * RBF(1.3), Gaussian(0.1), tol=0, dual="subset", optimizer=None
+            )
         ),
     ],
     TransductiveGPClassifier: [

@@ -9,6 +9,7 @@ import numpy as np
 from mercer.inference import LatentProblem
 from mercer.inference._approximations import approximation
 from mercer.inference.exact import Adjoints
+from mercer.inference.iterative import IterativeProblem, Settings
 from mercer.inference.low_rank import LowRankProblem
 from mercer.inference.sparse import SparseProblem
 from mercer.inference.sparse_laplace import SparseLatentProblem
@@ -136,6 +137,24 @@ class OfParameters(OnGaussianNoise):
 
     def gram_adjoint(self, adjoints):
         return adjoints.theta
+
+
+def by_iterations(kernel, X, Y, noise, **regressors):
+    """Return a problem of all outputs, whose iterations go on to the last digits."""
+    settings = Settings(tol=1e-24)
+    return IterativeProblem(kernel, X, Y, noise, settings=settings, **regressors)
+
+
+class ByIterations:
+    """The iterative engine, whose adjoints are of parameters and of a factor of the noise."""
+
+    def __init__(self, engine):
+        self.solve, self.posterior = engine.solve, engine.posterior
+        self._evidence = engine.evidence
+
+    def evidence(self, problem):
+        solution, adjoints = self._evidence(problem)
+        return solution, Adjoints(adjoints.theta, 1.0, adjoints.log_noise, adjoints.mean)
 
 
 class Sparse:

@@ -27,12 +27,14 @@ from mercer.testing.compare import close, slope
 
 from . import discovery
 from .gaussian_engines import (
+    ByIterations,
     Mode,
     OfParameters,
     OnAllRows,
     OnGaussianNoise,
     Sparse,
     all_rows_inducing,
+    by_iterations,
     outputs_all_rows_inducing,
     outputs_of,
     outputs_on_all_rows,
@@ -42,6 +44,7 @@ ENGINES = {m.__name__.rpartition(".")[2]: m for m in discovery.latent_engines()}
 
 # An engine that is not named takes a `LatentProblem`.
 ADAPTED = {
+    "iterative": ByIterations,
     "map": Mode,
     "low_rank": OnAllRows,
     "sparse": Sparse,
@@ -49,15 +52,18 @@ ADAPTED = {
     "sparse_laplace": OfParameters,
 }
 PROBLEMS = {
+    "iterative": by_iterations,
     "low_rank": outputs_on_all_rows,
     "sparse": all_rows_inducing,
     "sparse_ep": outputs_all_rows_inducing,
     "sparse_laplace": outputs_all_rows_inducing,
 }
-WITH_REGRESSORS = ["sparse"]
+WITH_REGRESSORS = ["iterative", "sparse"]
 NO_EVIDENCE = "its value is the joint density at the mode, and not an evidence"
 OF_PARAMETERS = "its adjoints are those of parameters, which are held to differences below"
 EXCUSED = {
+    ("iterative", "rule_adjoint_of_the_gram_matrix"): OF_PARAMETERS,
+    ("iterative", "rule_adjoint_of_the_noise"): OF_PARAMETERS,
     ("map", "rule_evidence"): NO_EVIDENCE,
     ("map", "rule_weights"): NO_EVIDENCE,
     ("sparse", "rule_adjoint_of_the_gram_matrix"): OF_PARAMETERS,

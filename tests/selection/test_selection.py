@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from mercer.errors import NotPositiveDefiniteError
 from mercer.kernels import RBF, Callable, Constant, Exponential, Linear, Matern, Precomputed
 from mercer.selection import (
+    matching_pursuit,
     nystrom,
     pivoted_cholesky,
     random_subset,
@@ -314,6 +315,23 @@ def test_any_rows(n, d, m, seed, size, width, greedy, repeated):
     assert np.all(np.diff(chosen.traces) <= 0)
     if k < min(n, m):
         assert np.max(np.abs(left)) < rounding
+
+
+# --- what is no rounding and what is ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("width", [2.2, 5.0, 10.0])
+def test_rounding_that_rows_pass_on_is_not_taken_for_an_indefinite_kernel(width, seed):
+    """Many rows that are all but dependent: what is left of some is rounding of others'."""
+    X, kernel = np.random.default_rng(seed + 36).normal(size=(800, 1)), RBF(width)
+    for chosen in (
+        sparse_greedy_matrix(kernel, X, 60, rng=seed + 36),
+        matching_pursuit(kernel, X, np.sin(X[:, 0]), 60, 0.05, rng=seed + 36),
+    ):
+        left = kernel(X) - chosen.V @ chosen.V.T
+        assert np.max(np.abs(left)) < 1e-5
+        assert np.all(chosen.residual >= 0)
 
 
 # --- what is refused --------------------------------------------------------------------------

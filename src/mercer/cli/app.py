@@ -30,6 +30,11 @@ EXAMPLES = {
     ],
     "info": ["mercer info model.mercer"],
     "demo": ["mercer demo", "mercer demo --folder mercer-demo"],
+    "reproduce": [
+        "mercer reproduce --list",
+        "mercer reproduce abalone-error --data data -o reproduced",
+        "mercer reproduce --quick",
+    ],
 }
 
 
@@ -245,3 +250,39 @@ def demo(
         from mercer.cli.demo import run_demo
 
         run_demo(folder, force)
+
+
+@app.command(epilog=_epilog("reproduce"))
+def reproduce(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[NAME]...", help="Which experiments; all if none is named."),
+    ] = None,
+    output: Annotated[
+        str, typer.Option("--output", "-o", help="The folder for tables and figures.")
+    ] = "reproduced",
+    data: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FOLDER", help="Where the data are; by default the folder MERCER_DATA names."
+        ),
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Few rows, to see that it runs; the numbers are void.")
+    ] = False,
+    list_only: Annotated[bool, typer.Option("--list", help="List the experiments.")] = False,
+    force: Force = False,
+    debug: Debug = False,
+) -> None:
+    """Repeat experiments of the papers, ours beside the published.
+
+    Each writes a page, its tables as CSV and its figures into a folder of its own. Those whose data
+    are not at hand are left out, unless they are named.
+    """
+    with guarded(debug):
+        from mercer.cli.reproduce import list_experiments, run_reproduce
+
+        if list_only:
+            list_experiments()
+        else:
+            run_reproduce(names or (), output, data, quick, force)

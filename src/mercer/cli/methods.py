@@ -33,7 +33,14 @@ def _sparse(**options: Any) -> Any:
     return SparseGPRegressor(**options)
 
 
+def _greedy(**options: Any) -> Any:
+    from mercer.estimators import SparseGreedyGPRegressor
+
+    return SparseGreedyGPRegressor(**options)
+
+
 METHODS = {
     "gp": Method("exact Gaussian process regression, up to some ten thousand rows", _gp),
     "sparse": Method("sparse Gaussian process regression, from some thousands of rows on", _sparse),
+    "greedy": Method("as few basis functions as a certified tolerance needs", _greedy),
 }

@@ -3,15 +3,18 @@
 from typing import TYPE_CHECKING
 
 from mercer.estimators.gp_regressor import GPRegressor
+from mercer.estimators.iterative_options import Iterative
 from mercer.estimators.regressor import InputGradient
 from mercer.estimators.regressor_evidence import LeaveOneOut
 from mercer.lazily import lazily
 
 if TYPE_CHECKING:
+    from mercer.estimators.certified import certificate
     from mercer.estimators.class_evidence import LeftOutClasses
     from mercer.estimators.committee import BayesianCommitteeRegressor
     from mercer.estimators.gp_classifier import GPClassifier
     from mercer.estimators.sparse_classifier import SparseGPClassifier
+    from mercer.estimators.sparse_greedy import SparseGreedyGPRegressor
     from mercer.estimators.sparse_regressor import SparseGPRegressor
     from mercer.estimators.transductive import TransductiveGPClassifier
 
@@ -20,11 +23,14 @@ __all__ = [
     "GPClassifier",
     "GPRegressor",
     "InputGradient",
+    "Iterative",
     "LeaveOneOut",
     "LeftOutClasses",
     "SparseGPClassifier",
     "SparseGPRegressor",
+    "SparseGreedyGPRegressor",
     "TransductiveGPClassifier",
+    "certificate",
 ]
 
 if not TYPE_CHECKING:  # a regression does not wait for what it has no use for
@@ -36,6 +42,8 @@ if not TYPE_CHECKING:  # a regression does not wait for what it has no use for
             "LeftOutClasses": "mercer.estimators.class_evidence",
             "SparseGPClassifier": "mercer.estimators.sparse_classifier",
             "SparseGPRegressor": "mercer.estimators.sparse_regressor",
+            "SparseGreedyGPRegressor": "mercer.estimators.sparse_greedy",
             "TransductiveGPClassifier": "mercer.estimators.transductive",
+            "certificate": "mercer.estimators.certified",
         },
     )

@@ -10,6 +10,8 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from mercer import means
 from mercer.estimators.inputs import require_numbers
+from mercer.estimators.iterative_fit import FittedIteratively
+from mercer.estimators.iterative_options import Iterative
 from mercer.estimators.nested import column_names
 from mercer.estimators.preparation import all_or_nothing, naming_the_model, prepare
 from mercer.estimators.regressor import BayesianRegressor
@@ -39,7 +41,7 @@ _UNIT_TARGETS = np.array([-0.6744897501960817, 0.6744897501960817])
 
 
 @storable
-class GPRegressor(StorableEstimator, FittedEvidence, BayesianRegressor):
+class GPRegressor(StorableEstimator, FittedIteratively, FittedEvidence, BayesianRegressor):
     """Gaussian process regression, with Gaussian or any other noise, and with counts.
 
     y ~ p(y | m(x) + f(x)), f a Gaussian process with the kernel's covariance and p the likelihood.
@@ -61,12 +63,13 @@ class GPRegressor(StorableEstimator, FittedEvidence, BayesianRegressor):
         `StudentT()`, `Laplace()`, `Huber()` and `EpsilonInsensitive()` are not led astray by
         outliers; what is left open of them starts from the data. `Poisson()` is for counts,
         `MixtureNoise` for several kinds of errors, `Custom` for a density of your own.
-    inference : {"auto", "exact", "laplace", "ep", "vi", "map"}, default "auto"
-        The engine. "auto" is exact for Gaussian noise; variational inference for `Poisson`;
-        Laplace's method for `StudentT` and `Custom`; expectation propagation for other noise, that
-        without curvature among it (:func:`mercer.evidence.best_engine` has the reasons). "map"
-        finds the most probable function, at the hyperparameters that "auto" would find. It has no
-        evidence of its own, and error bars that tell little.
+    inference : {"auto", "exact", "iterative", "laplace", "ep", "vi", "map"} or Iterative
+        The engine, "auto" by default: exact for Gaussian noise; variational inference for
+        `Poisson`; Laplace's method for `StudentT` and `Custom`; expectation propagation for other
+        noise, that without curvature among it (:func:`mercer.evidence.best_engine` has the
+        reasons). "map" finds the most probable function, at the hyperparameters that "auto" would
+        find. It has no evidence of its own, and error bars that tell little. "iterative" is for
+        Gaussian noise and more rows than "exact" can take (see Notes); `Iterative` has its options.
     mean : {"constant", "linear", "zero"}, Mean or callable, default "constant"
         The mean function m(x), of f: with `Poisson`, of the logarithm of the rate. "constant" and
         "linear" are estimated; to integrate them out instead, give
@@ -95,7 +98,7 @@ class GPRegressor(StorableEstimator, FittedEvidence, BayesianRegressor):
         How many starts to run at once, each on a core and with a matrix of its own; negative ones
         as joblib's: -1 is one for each core.
     random_state : int, RandomState, Generator or None, default None
-        For the random starts.
+        For the random starts, and for the probes of "iterative".
     verbose : bool, int or callable, default 0
         1 writes a line an evaluation to standard error. A callable is called after each one as
         ``verbose(start, count, value, best)``: the number of the start and of the evaluation
@@ -111,8 +114,17 @@ class GPRegressor(StorableEstimator, FittedEvidence, BayesianRegressor):
     inference_ : str
         The engine that was taken.
     log_marginal_likelihood_value_ : float
-        The log evidence, hyperpriors left out: exact, the engine's approximation, or with "vi" a
-        lower bound. NaN with "map".
+        The log evidence, hyperpriors left out: exact, the engine's approximation, with "vi" a
+        lower bound, with "iterative" an estimate. NaN with "map".
+    gap_, log_posterior_bounds_ : float, and (float, float)
+        With "iterative", what is proved of the fitted function: the Gap (BKM 84), and between what
+        the minimum of L (BKM 78) lies, as `mercer.certificate` has them. They bound its log
+        posterior, not the evidence.
+    log_marginal_likelihood_std_error_ : float
+        With "iterative", the standard error of the log evidence, from its probes; 0.0 where there
+        was nothing to estimate.
+    n_solver_iter_ : int
+        With "iterative", the steps of conjugate gradients at the fit.
     history_ : dict
         "theta" (k, p) and "value" (k,): every evaluation of the search.
     status_ : str
@@ -148,10 +160,19 @@ class GPRegressor(StorableEstimator, FittedEvidence, BayesianRegressor):
     the exact one take from a few to some dozens of times as long, and three to five times the
     memory.
 
+    With ``inference="iterative"`` an evaluation takes some dozens of products with the kernel
+    matrix, O(n^2) time each, and a preconditioner of O(n rank^2): faster than the exact one from
+    some thousand rows on, where the length scales are not so short, or the noise so small, that a
+    low rank says little. The fitted mean is that of conjugate gradients, and comes with a
+    certificate (Gibbs and MacKay; BKM 80). Evidence and gradient are estimated by random probes,
+    the same ones during a search. Variances of predictions are conservative: never below the exact
+    ones, and larger by what the preconditioner leaves out; `predict_variance_bounds` has them to
+    any digits, at the price of a solve for each row. There is no leave-one-out.
+
     Several columns of targets are independent outputs that share the kernel and the noise, at the
-    price of one factorisation; outside exact inference there is one column. Under the default
-    kernel that is one ratio of noise to signal for all. Where their error bars do not suit them
-    all, a `CalibrationWarning` says which outputs are over- and under-confident;
+    price of one factorisation; outside exact and iterative inference there is one column. Under the
+    default kernel that is one ratio of noise to signal for all. Where their error bars do not suit
+    them all, a `CalibrationWarning` says which outputs are over- and under-confident;
     ``[clone(model).fit(X, y) for y in Y.T]`` gives each a kernel and a noise of its own.
 
     A single row, constant targets, others that the mean explains without any remainder, or counts
@@ -189,7 +210,7 @@ class GPRegressor(StorableEstimator, FittedEvidence, BayesianRegressor):
         kernel: Any = None,
         likelihood: Likelihood | None = None,
         *,
-        inference: str = "auto",
+        inference: str | Iterative = "auto",
         mean: Any = "constant",
         hyperprior: str | None = "default",
         objective: str = "evidence",
@@ -250,6 +271,8 @@ class GPRegressor(StorableEstimator, FittedEvidence, BayesianRegressor):
         self.X_train_ = kept_inputs(objective.data.X, fit.posterior)
         self._pairwise = is_precomputed(self)
         self._criterion, self._start = objective.criterion, objective.start
+        if objective.inference == "iterative":
+            self._finish_iterative(objective, fit)
         warn_of_fit(objective, fit, searched=optimum.status != "fixed")
 
     # --- predicting ---------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from mercer import means
 from mercer.errors import NotPositiveDefiniteError
 from mercer.estimators.precomputed import over_row_numbers
-from mercer.estimators.prepare_exact import prepare_exact
+from mercer.estimators.prepare_exact import Begun, prepare_exact
 from mercer.estimators.prepare_latent import prepare_latent
 from mercer.estimators.resolve import as_kernel, as_likelihood, chosen_engine
 from mercer.estimators.rows import is_precomputed, validated_rows
@@ -33,9 +33,14 @@ def prepare(estimator: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | Non
     if precomputed:
         kernel, numbers = over_row_numbers(rows.X, rows.kept, mean)
         rows = rows._replace(X=numbers)
-    if inference == "exact":
+    if inference in ("exact", "iterative"):
         assert likelihood is None or isinstance(likelihood, Gaussian)
-        return prepare_exact(estimator, kernel, likelihood, mean, rows)
+        if inference == "exact":
+            return prepare_exact(estimator, kernel, likelihood, mean, rows)
+        # an exact fit does not wait for what it has no use for
+        from mercer.estimators.prepare_iterative import prepare_iterative
+
+        return prepare_iterative(estimator, kernel, likelihood, mean, rows)
     return prepare_latent(estimator, kernel, likelihood, mean, rows, inference)
 
 
@@ -52,7 +57,7 @@ def all_or_nothing(estimator: Any) -> Iterator[None]:
 
 
 @contextmanager
-def naming_the_model(objective: Guarded) -> Iterator[None]:
+def naming_the_model(objective: Guarded | Begun) -> Iterator[None]:
     """Say which model it was, and what may be wrong with it, if its matrix cannot be factorised."""
     try:
         yield

@@ -33,7 +33,7 @@ from mercer.kernels import Kernel
 from mercer.likelihoods import Gaussian
 from mercer.means import Mean
 
-__all__ = ["PreparedSparse", "against_blocks", "kind_of", "prepare_sparse"]
+__all__ = ["PreparedSparse", "against_blocks", "from_sample", "kind_of", "prepare_sparse"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -131,7 +131,7 @@ def prepare_sparse(
         return _by_sample(estimator, begun, kind, rows.multioutput, rng, labels, report)
     if begun.searched and not begun.warm:
         m = wanted_number(estimator) if given is None else len(given)
-        begun = _from_sample(begun, m, rng, report)
+        begun = from_sample(begun, m, rng, report)
     objective, labels = _of_all(estimator, begun, kind, rng, labels, query, report)
     return PreparedSparse(objective, objective, begun.undetermined, rows.multioutput, labels)
 
@@ -231,7 +231,7 @@ def _subset_of_data(
     return PreparedSparse(exact, whole, begun.undetermined, multioutput, None)
 
 
-def _from_sample(begun: Begun, m: int, rng: np.random.Generator, report: Report | None) -> Begun:
+def from_sample(begun: Begun, m: int, rng: np.random.Generator, report: Report | None) -> Begun:
     """Return the model with hyperparameters of an exact fit to a sample of the rows.
 
     `m` is the number of inducing inputs that the model is to have.

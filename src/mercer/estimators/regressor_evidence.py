@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.estimators.iterative_options import Iterative
 from mercer.estimators.process import FittedProcess
+from mercer.estimators.resolve import named_engine
 from mercer.estimators.search import history_of
 from mercer.evidence import (
     Data,
@@ -50,7 +52,7 @@ class LeaveOneOut(NamedTuple):
 class FittedEvidence(FittedProcess):
     """Adds the evidence, leave-one-out and standard errors to a regressor."""
 
-    inference: str = "auto"
+    inference: str | Iterative = "auto"
     likelihood: Any
     inference_: str
     X_train_: Any
@@ -61,6 +63,9 @@ class FittedEvidence(FittedProcess):
     status_: str
     n_iter_: int
     history_: dict[str, Floats]
+    log_marginal_likelihood_std_error_: float
+    _iterative: Iterative
+    _seed: int
     _criterion: str
     _multioutput: bool
     _scale: Floats
@@ -92,9 +97,13 @@ class FittedEvidence(FittedProcess):
         # The rows of the fit, not the basis of `posterior_`, which may have been replaced since.
         model = self.kernel_, self.likelihood_, self.mean_
         objective: Objective | LatentObjective
-        if self.inference_ == "exact":
+        if self.inference_ in ("exact", "iterative"):
             data = Data(self.X_train_, self.y_train_, self.sample_weight_, self._scale)
             objective = Objective(*model, data, self._criterion)
+            if self.inference_ == "iterative":
+                from mercer.estimators.prepare_iterative import iterative_again
+
+                objective = iterative_again(objective, self._iterative, self._seed)
         else:
             rows = LatentData(self.X_train_, self.y_train_[:, 0], self.sample_weight_)
             objective = LatentObjective(*model, rows, self.inference_)
@@ -107,7 +116,8 @@ class FittedEvidence(FittedProcess):
     ) -> Any:
         """Return the log evidence at theta, and its gradient if asked for.
 
-        That of the engine: exact, an approximation, or with "vi" a lower bound.
+        That of the engine: exact, an approximation, with "vi" a lower bound, and with "iterative"
+        an estimate.
 
         Parameters
         ----------
@@ -166,12 +176,19 @@ class FittedEvidence(FittedProcess):
         inference, all of `theta_` for the other engines. 2p evaluations.
         """
         objective = self._objective()
+        if self.inference_ == "iterative" and self.log_marginal_likelihood_std_error_ > 0:
+            raise ValueError(
+                "inference='iterative' has estimated the evidence, and differences of an estimate "
+                "are no second derivatives; use inference='exact', or raise the rank of "
+                "Iterative(...) until the estimate is exact"
+            )
         return hessian(objective.evaluate, objective.theta, directions=objective.directions)
 
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags: takes several outputs under Gaussian noise."""
         tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = self.inference in ("auto", "exact") and (
+        one_matrix = named_engine(self.inference) in ("auto", "exact", "iterative")
+        tags.target_tags.multi_output = one_matrix and (
             self.likelihood is None or isinstance(self.likelihood, Gaussian)
         )
         return tags

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.estimators.iterative_options import Iterative
 from mercer.estimators.nested import column_names
 from mercer.estimators.options import (
     check_search_options,
@@ -24,19 +25,26 @@ __all__ = [
     "check_options",
     "chosen_engine",
     "is_sklearn_kernel",
+    "named_engine",
     "require_mercer",
 ]
 
 #: The engines of a regressor.
-INFERENCES = ("auto", "exact", "laplace", "ep", "vi", "map")
+INFERENCES = ("auto", "exact", "iterative", "laplace", "ep", "vi", "map")
 
 
 def check_options(estimator: Any) -> None:
     """Raise ValueError for an option of a `GPRegressor` that is none of its choices."""
-    require_choice("inference", estimator.inference, INFERENCES)
+    require_instance("inference", estimator.inference)
+    require_choice("inference", named_engine(estimator.inference), INFERENCES)
     require_choice("objective", estimator.objective, (*CRITERIA, "joint"))
     require_flag("normalize_y", estimator.normalize_y)
     check_search_options(estimator)
+
+
+def named_engine(inference: Any) -> Any:
+    """Return the name of an engine that is given by its name, or by its options."""
+    return "iterative" if isinstance(inference, Iterative) else inference
 
 
 def is_sklearn_kernel(spec: Any) -> bool:
@@ -114,16 +122,18 @@ def as_likelihood(
 def chosen_engine(estimator: Any, likelihood: Likelihood | None) -> str:
     """Return the engine that an estimator asks for; raises ValueError for one that cannot be."""
     gaussian = likelihood is None or isinstance(likelihood, Gaussian)
-    inference: str = estimator.inference
+    inference: str = named_engine(estimator.inference)
     if inference == "auto":
         inference = "exact" if gaussian else best_engine(likelihood)
-    if inference == "exact":
+    if inference in ("exact", "iterative"):
         if not gaussian:
             others = ", ".join(map(repr, engines_that_take(likelihood)))
             raise ValueError(
-                f"exact inference is for Gaussian noise, got {likelihood!r}; inference='auto' "
-                f"chooses among {others}"
+                f"{inference} inference is for Gaussian noise, got {likelihood!r}; "
+                f"inference='auto' chooses among {others}"
             )
+        if inference == "iterative":
+            _require_iterative(estimator, likelihood)
         if estimator.objective == "joint":
             _require_joint(estimator, inference)
         return inference
@@ -142,6 +152,20 @@ def chosen_engine(estimator: Any, likelihood: Likelihood | None) -> str:
             "likelihood to be chosen in the units of the data"
         )
     return inference
+
+
+def _require_iterative(estimator: Any, likelihood: Any) -> None:
+    """Raise ValueError for what takes a factorised covariance, or the noise of single rows."""
+    if likelihood is not None and likelihood.covariance is not None:
+        raise ValueError(
+            "inference='iterative' takes noise that is independent between the rows, and a full "
+            "noise covariance was given; use inference='exact'"
+        )
+    if estimator.objective == "loo":
+        raise ValueError(
+            "objective='loo' takes the diagonal of the inverse covariance, which "
+            "inference='iterative' never makes; use objective='evidence', or inference='exact'"
+        )
 
 
 def _require_joint(estimator: Any, inference: str) -> None:

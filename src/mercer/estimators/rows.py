@@ -38,6 +38,7 @@ Floats = NDArray[np.float64]
 _MATRICES = {
     "exact": 1.0,
     "exact loo": 4.0,
+    "iterative": 0.0,  # it keeps a matrix only where there is room for it
     "laplace": 3.0,
     "ep": 3.0,
     "vi": 5.0,
@@ -83,6 +84,8 @@ def validated_rows(
 ) -> Rows:
     """Check what was given to `fit`, and that a fit to it by this engine fits into memory."""
     precomputed = is_precomputed(estimator)
+    if inference == "iterative" and not precomputed:
+        return checked_rows(estimator, X, y, sample_weight, kernel)
     matrices = _matrices(estimator, precomputed, inference, likelihood)
     what = "an exact fit" if inference == "exact" else f"a fit with inference={inference!r}"
     require_targets(estimator, y)

@@ -135,7 +135,9 @@ def warn_of_fit(objective: Guarded, fit: Fitted, searched: bool) -> None:
         _warn_of_blurred(fit)
     else:
         warn_of_jitter(fit.jitter)
-    if getattr(fit.solution, "status", "converged") == "stopped":
+    # conjugate gradients have words of their own
+    latent = objective.inference != "iterative"
+    if latent and getattr(fit.solution, "status", "converged") == "stopped":
         sparse = hasattr(objective, "inducing")
         taken = engines_that_take(fit.likelihood, sparse)
         others = [engine for engine in taken if engine != objective.inference]

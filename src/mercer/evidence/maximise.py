@@ -110,6 +110,9 @@ def lbfgs(function: Recorder, start: Floats, bounds: Floats, max_iter: int) -> O
     elif is_idle():
         optimum.status = "converged"
         optimum.message = f"{ITERATIONS} iterations gained less than {function.least_gain:g}"
+    elif result.status == 2 and function.is_estimate():
+        optimum.status = "converged"
+        optimum.message = "the gradient is as small as the error of its estimate"
     elif result.status == 2:
         optimum.message = (
             "the line search found nothing better: rounding limits this fit, or the gradient of a "
@@ -220,7 +223,11 @@ def _recorder(
     objective: Searchable, function: Function, report: Report | None, number: int
 ) -> Recorder:
     directions, gain = objective.directions, getattr(objective, "least_gain", 0.0)
-    return Recorder(function, objective.bounds, report, number, directions, gain)
+
+    def is_estimate() -> bool:  # which may be known after an evaluation only
+        return bool(getattr(objective, "is_estimate", False))
+
+    return Recorder(function, objective.bounds, report, number, directions, gain, is_estimate)
 
 
 def _attempt(

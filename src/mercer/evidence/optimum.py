@@ -98,7 +98,8 @@ class Recorder:
 
     A start may take several searches, one after the other. `begin` opens a new record for each;
     what is reported goes on through all of them. `least_gain` is what ten iterations must gain for
-    a search to go on.
+    a search to go on. `is_estimate` says whether values and gradients are estimates, which differ
+    by their errors.
     """
 
     def __init__(
@@ -109,8 +110,10 @@ class Recorder:
         start: int = 1,
         directions: Directions | None = None,
         least_gain: float = 0.0,
+        is_estimate: Callable[[], bool] = lambda: False,
     ) -> None:
         self.function, self.bounds, self.least_gain = function, bounds, least_gain
+        self.is_estimate = is_estimate
         self.directions = Directions(len(bounds)) if directions is None else directions
         self.report, self.start = report, start
         self.count, self.best = 0, -np.inf  # of all searches

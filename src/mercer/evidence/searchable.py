@@ -20,7 +20,7 @@ class Searchable(Protocol):
 
     `Objective` and `LatentObjective` are. `copy.copy` makes another to be evaluated on a thread of
     its own. A `least_gain`, if there is one, is what ten iterations must gain for a search to go
-    on.
+    on; an `is_estimate` that is true says that value and gradient differ by errors of their own.
     """
 
     @property

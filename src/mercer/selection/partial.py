@@ -18,6 +18,7 @@ from scipy.linalg.blas import dgemm
 from mercer.compute import blas_for
 from mercer.errors import NotPositiveDefiniteError
 from mercer.kernels import Kernel
+from mercer.linalg import solve_lower
 from mercer.selection.checks import require_kernel
 
 __all__ = ["PartialCholesky", "Selection"]
@@ -75,9 +76,12 @@ class PartialCholesky:
         self.most = min(most, n)
         self.residual = self.diagonal.copy()
         self._rounding = np.zeros(n)  # how much of the residual may be that
+        self._reach = np.zeros(n)  # x'D x, see `_spread`
+        self._lost = np.zeros(n)  # squares of what columns had beyond the rows' variances
         self.indices: list[int] = []
         self.traces = [self.trace]
         self._V = np.empty((n, min(self.most, _FIRST)), order="F")
+        self._L = np.zeros((_FIRST, _FIRST), order="F")  # the rows chosen of V, a lower triangle
 
     @property
     def V(self) -> Floats:
@@ -100,7 +104,8 @@ class PartialCholesky:
         rounding may be some part of all that is left, only the row that has most may be added.
         """
         most = np.max(self.residual)
-        least = np.maximum(_THRESHOLD * most, _SURE * self._rounding)
+        passed_on = _EPS * (self.diagonal + self._reach)
+        least = np.maximum(_THRESHOLD * most, _SURE * np.maximum(self._rounding, passed_on))
         rows = np.flatnonzero(self.residual > least)
         if not rows.size:
             return np.flatnonzero(self.residual == most)[:1]
@@ -120,35 +125,65 @@ class PartialCholesky:
         if column is None:
             column = self.columns(np.array([row]))[:, 0]
         k = len(self.indices)
-        if k == self._V.shape[1]:
-            grown = np.empty((len(column), min(self.most, 2 * k)), order="F")
-            grown[:, :k] = self._V
-            self._V = grown
+        self._grow()
         root = np.sqrt(self.residual[row])
         v = column / root
-        self._check(v)
+        reach = self._reach + (v / root) ** 2 * (self.diagonal[row] + self._spread(row))
+        # What was cut off before is in the column once more, and is divided by the root here.
+        passed_on = 8.0 * _SURE * _EPS * (self.diagonal + reach)
+        self._check(v, passed_on + self._lost * self.diagonal[row] / root**2)
         # Beyond the rows' own variance, by Cauchy and Schwarz, there is nothing but rounding. That
         # variance may itself be rounded to 0; of rows chosen before nothing is left.
         rounded = np.minimum(self._rounding, 16.0 * _EPS * self.diagonal)
         limit = np.sqrt(np.maximum(self.residual, rounded))
         limit[self.indices] = 0.0
-        np.clip(v, -limit, limit, out=v)
+        cut = np.clip(v, -limit, limit)
+        cut[row] = v[row]
+        self._lost += (v - cut) ** 2
+        v = cut
         v[row] = root
         self._V[:, k] = v
+        self._L[k, : k + 1] = self._V[row, : k + 1]
         self.indices.append(row)
         self.residual -= v**2
         # Of S_ij^2/S_jj the entry is uncertain by eps (k_ii k_jj)^1/2, and S_jj by eps k_jj.
         spread = np.abs(v) * np.sqrt(self.diagonal[row]) / root
         self._rounding += 2.0 * _EPS * spread * (2.0 * np.sqrt(self.diagonal) + spread)
+        self._reach = reach
         self.residual[self.residual <= self._rounding] = 0.0
         self.residual[row] = 0.0
         self.traces.append(self.trace)
 
-    def _check(self, v: Floats) -> None:
+    def _spread(self, row: int) -> float:
+        """Return the sum of x_l^2 k_ll, x = K_II^-1 k_Ij the weights of the chosen rows in f_j.
+
+        Rounding D of K_II changes what is left of f_j by x'D x. Another row i has the weights
+        sum_l v_il/L_ll (e_l - x_l), x_l those of the l-th chosen row given the ones before: large
+        where some of these nearly repeat each other, and it is larger than they are.
+        """
+        k = len(self.indices)
+        if not k:
+            return 0.0
+        weights = solve_lower(self._L[:k, :k], self._V[row, :k].copy(), transpose=True)
+        return float(weights**2 @ self.diagonal[self.indices])
+
+    def _grow(self) -> None:
+        """Make room for another column."""
+        k, (n, room) = len(self.indices), self._V.shape
+        if k == room:
+            V = np.empty((n, min(self.most, 2 * k)), order="F")
+            V[:, :k] = self._V
+            self._V = V
+        if k == len(self._L):
+            L = np.zeros((2 * k, 2 * k), order="F")
+            L[:k, :k] = self._L
+            self._L = L
+
+    def _check(self, v: Floats, allowed: Floats) -> None:
         """Raise where a row would be left with a negative variance that no rounding explains."""
         left = self.residual - v**2
         roots = np.sqrt(self.diagonal)
-        wrong = ~(left >= -_NEGATIVE * roots * np.max(roots))
+        wrong = ~(left >= -_NEGATIVE * roots * np.max(roots) - allowed)
         if np.any(wrong):
             raise NotPositiveDefiniteError(
                 f"{self.kernel!r} is no covariance: given {len(self.indices) + 1} rows, row "

@@ -1,0 +1,120 @@
+"""Bounds on the variance of exact regression from a few rows of it (BKM 81, 83).
+
+The variance of f at x is k(x, x) - k'(K + s2)^-1 k with k the kernel's values at x and the n rows.
+The last term is -2 times the minimum of L* for the targets k (BKM 83). Over coefficients on the
+basis J alone, which can only be worse,
+
+    k'(K + s2)^-1 k >= k_J'(K_JJ + s2)^-1 k_J                                              (BKM 83)
+
+and by (BKM 81), with the solution (BKM 86) for the targets k on the same basis,
+
+    k'(K + s2)^-1 k <= (|k|^2 - |W'k|^2)/s2,
+
+W the upper part of the orthogonal factor of [V; s 1], V V' = K_nJ K_JJ^-1 K_Jn. Both are sums over
+the basis in its order, so that all beginnings of it come at once.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.blas import dtrsm
+
+from mercer.compute import blas_for, executor_for, row_blocks
+from mercer.inference.duals import LowRank
+from mercer.kernels import Kernel
+from mercer.linalg import cholesky, solve_lower
+
+__all__ = ["LatentVarianceBounds", "VarianceBounds"]
+
+Floats = NDArray[np.float64]
+
+_EPS = float(np.finfo(float).eps)
+_POINTS = 256  # that are worked on at once
+
+
+class VarianceBounds(NamedTuple):
+    """What the variance of the function lies between, at each point.
+
+    lower, upper : (q,), or (q, P) for several outputs
+    n_kernels : (q,) how many kernel functions of the basis the bounds were had with
+    """
+
+    lower: Floats
+    upper: Floats
+    n_kernels: NDArray[np.intp]
+
+
+class LatentVarianceBounds:
+    """Bounds for any points, made ready once: O(n m^2) time, n m doubles.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    X : inputs, n rows
+    basis : (m,) numbers of rows
+    noise : s2; that of row i is s2/w_i
+    weights : (n,) w, or None for ones
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        X: Any,
+        basis: NDArray[np.intp],
+        noise: float,
+        weights: Floats | None = None,
+    ) -> None:
+        self.kernel, self.X, self.noise, self.basis = kernel, kernel.inputs(X), noise, basis
+        self.root = np.ones(len(self.X)) if weights is None else np.sqrt(weights)
+        Z, root = self.X[basis], self.root[basis]
+        gram = kernel.gram_lower(Z)
+        # Jitter makes V V' smaller, and it is below K all the more.
+        L = cholesky(gram, rebuild=lambda: kernel.gram_lower(Z, gram)).L
+        with blas_for(len(Z)):
+            V = np.asfortranarray(self.root[:, None] * kernel(self.X, Z))
+            V = dtrsm(1.0, L, V, side=1, lower=1, trans_a=1, overwrite_b=1)
+        self.W = LowRank.of(V, noise).W
+        own = np.asfortranarray(kernel(Z) * np.outer(root, root))
+        own.reshape(-1, order="F")[:: len(own) + 1] += noise
+        self._own = cholesky(own).L
+
+    def __call__(self, Z: Any, tol: float | None = None) -> VarianceBounds:
+        """Return the bounds at points Z: O(n m) each.
+
+        Parameters
+        ----------
+        Z : inputs, q rows
+        tol : float, optional
+            No more of the basis is taken than makes the relative distance of the two bounds on
+            k'(K + s2)^-1 k, 2 (a - b)/(a + b), at most this. Without it all is.
+        """
+        Z = self.kernel.inputs(Z, "Z")
+        if len(Z) == 0:
+            return VarianceBounds(np.empty(0), np.empty(0), np.empty(0, dtype=np.intp))
+        parts = [self._block(Z[s], tol) for s in row_blocks(len(Z), _POINTS)]
+        return VarianceBounds(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+
+    def _block(self, Z: Any, tol: float | None) -> VarianceBounds:
+        m = len(self.basis)
+
+        def sums(X: Any, W: Floats, root: Floats) -> Floats:
+            K = self.kernel(X, Z) * root[:, None]
+            return np.vstack([W.T @ K, np.einsum("ij,ij->j", K, K)])
+
+        found = executor_for(self.X).sum(sums, self.X, self.W, self.root, block=2048)
+        square, prior = found[m], np.asarray(self.kernel.diag(Z), dtype=float)
+        cross = self.root[self.basis][:, None] * self.kernel(self.X[self.basis], Z)
+        seen = solve_lower(self._own, np.asfortranarray(cross), overwrite=True)
+        least = np.cumsum(seen**2, axis=0)
+        most = np.maximum(square - np.cumsum(found[:m] ** 2, axis=0), 0.0) / self.noise
+        most += 8.0 * _EPS * square / self.noise  # what rounding may have taken from it
+        last = np.full(len(Z), m - 1)
+        if tol is not None:
+            close = 2.0 * (most - least) <= tol * (most + least)
+            last = np.where(np.any(close, axis=0), np.argmax(close, axis=0), m - 1)
+        least, most = (each[last, np.arange(len(Z))] for each in (least, most))
+        upper = np.clip(prior - least, 0.0, None)
+        return VarianceBounds(np.clip(prior - most, 0.0, upper), upper, (last + 1).astype(np.intp))
