@@ -71,6 +71,16 @@ def test_predictions_are_those_of_the_estimator(run, data, new, tmp_path, direct
         assert_array_equal([float(row[part]) for row in rows], expected)
 
 
+def test_a_greedy_fit_tells_what_is_proved(run, data, new, tmp_path):
+    model = str(tmp_path / "greedy.mercer")
+    fitted = run("fit", data, "-t", "yield", "--method", "greedy", "-o", model).stdout
+    known = mercer.load(model).estimator
+    for shown in (fitted, run("info", model).stdout):
+        assert f"Gap {known.gap_:.3g} with {len(known.basis_indices_)} basis functions" in shown
+    run("predict", model, new, "-o", str(tmp_path / "predicted.csv"))
+    assert len(read_rows(tmp_path / "predicted.csv")) == 9
+
+
 def test_a_sparse_fit_is_that_of_the_estimator(run, data, new, tmp_path):
     model, out = tmp_path / "m.mercer", tmp_path / "out.csv"
     shown = run("fit", data, "-t", "yield", "--method", "sparse", "-o", model).stdout

@@ -137,9 +137,11 @@ def test_fits(name, normalize):
     theirs, ours = _pair(kernel, normalize_y=normalize, alpha=1e-4)
     evidence = ours.log_marginal_likelihood_value_
     np.testing.assert_allclose(evidence, theirs.log_marginal_likelihood_value_, rtol=1e-6)
-    # where the evidence is flat, or its gradient is scikit-learn's difference of 1e-10, theta is
-    # no better known
-    np.testing.assert_allclose(ours.kernel_.theta, theirs.kernel_.theta, atol=2e-3)
+    # Where the evidence is flat theta is no better known. The pairwise kernel's gradient is
+    # scikit-learn's difference of 1e-10, and that of the evidence wrong by 1e-3 or so: each search
+    # ends within 1e-3 over the least curvature, which is 0.2.
+    atol = 1e-2 if name == "pairwise" else 2e-3
+    np.testing.assert_allclose(ours.kernel_.theta, theirs.kernel_.theta, atol=atol)
     np.testing.assert_allclose(evidence, ours.log_marginal_likelihood(ours.kernel_.theta))
     assert type(ours.kernel_) is type(theirs.kernel_)
     _same_predictions(theirs, ours, rtol=1e-3)

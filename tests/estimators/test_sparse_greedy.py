@@ -9,9 +9,12 @@ import pytest
 from sklearn.base import clone
 
 import mercer
+import mercer.estimators.greedy_fit as greedy_fit
+import mercer.estimators.greedy_search as greedy_search
+import mercer.estimators.prepare_sparse as prepare_sparse
 from mercer import GPRegressor, SparseGreedyGPRegressor, means
 from mercer.errors import ConvergenceWarning, UndeterminedWarning
-from mercer.kernels import RBF, Callable, Matern
+from mercer.kernels import RBF, Callable, Linear, Matern
 from mercer.likelihoods import Gaussian, StudentT
 
 KERNEL, NOISE = 1.5 * RBF(1.0), Gaussian(0.1)
@@ -219,6 +222,65 @@ def test_a_warm_start_keeps_what_a_search_has_found():
     assert len(model.X_train_) == 150 and model.basis_indices_.max() < 150
 
 
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        ({}, {"mean": "zero"}),
+        ({"mean": "zero"}, {"mean": "constant"}),
+        ({"mean": "constant"}, {"mean": means.Constant(3.0, estimate=None)}),
+        ({"normalize_y": True}, {"normalize_y": False}),
+        ({"kernel": RBF(1.5)}, {"kernel": Matern(1.5, nu=0.5)}),
+        ({}, {"likelihood": Gaussian(np.full(300, 0.01), 0.01)}),
+        ({}, {"n_candidates": 5}),
+        ({}, {"dual": "subset", "max_basis": 40}),
+        ({"max_basis": 8}, {"max_basis": 4}),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::mercer.errors.ConvergenceWarning")
+def test_another_problem_is_begun_anew_by_a_warm_start(first, then):
+    X, y = rows()
+    options = {**HELD, "tol": 0.3, "warm_start": True, **first}
+    model = SparseGreedyGPRegressor(**options).fit(X, y)
+    model.set_params(**then).fit(X, y)
+    fresh = SparseGreedyGPRegressor(**{**options, **then}).fit(X, y)
+    np.testing.assert_array_equal(model.basis_indices_, fresh.basis_indices_)
+    assert model.gap_ == pytest.approx(fresh.gap_, rel=1e-9)
+    rest = (y - model.mean_(X)[:, 0]) / model.posterior_.scale[0]
+    s2 = model.likelihood_.new_variance
+    wanted = least(model.kernel_(X), rest, s2)
+    lower, upper = model.log_posterior_bounds_
+    assert lower <= wanted <= upper
+
+
+def test_a_function_that_was_changed_is_another_problem():
+    X, y = rows(80, 1)
+    width = [1.0]
+
+    def section(A, B):
+        return np.exp(-((A - B.T) ** 2) / width[0])
+
+    kernel = Callable(section, vectorised=True)
+    model = SparseGreedyGPRegressor(**{**HELD, "kernel": kernel}, tol=0.3, warm_start=True)
+    model.fit(X, y)
+    width[0] = 0.01
+    model.fit(X, y)
+    fresh = SparseGreedyGPRegressor(**{**HELD, "kernel": kernel}, tol=0.3).fit(X, y)
+    np.testing.assert_array_equal(model.basis_indices_, fresh.basis_indices_)
+
+
+def test_a_search_that_is_asked_for_after_none_is_made():
+    X, y = rows(150)
+    model = SparseGreedyGPRegressor(**HELD, warm_start=True).fit(X, y)
+    theta = model.kernel_.theta
+    model.set_params(optimizer="lbfgs").fit(X, y)
+    assert model.status_ == "converged" and not np.allclose(model.kernel_.theta, theta, atol=1e-3)
+    found, count = model.kernel_.theta, len(model.history_["value"])
+    for tol in (1e-3, 1e-4):  # from there on it is kept
+        model.set_params(tol=tol).fit(X, y)
+        np.testing.assert_allclose(model.kernel_.theta, found, rtol=1e-12)
+        assert len(model.history_["value"]) == count
+
+
 def test_the_most_basis_functions_there_may_be():
     X, y = rows()
     model = SparseGreedyGPRegressor(**HELD, max_basis=7, tol=1e-4)
@@ -240,13 +302,103 @@ def test_an_interrupt_leaves_a_certified_model(monkeypatch):
         grown(self, choice)
 
     monkeypatch.setattr(engine, "_add", add)
-    model = SparseGreedyGPRegressor(**HELD, tol=1e-6).fit(X, y)
+    model = SparseGreedyGPRegressor(**HELD, tol=1e-6)
+    with pytest.warns(ConvergenceWarning, match=r"interrupted with 9 basis functions, the Gap"):
+        model.fit(X, y)
     assert model.selection_status_ == "interrupted" and len(model.basis_indices_) == 9
     lower, upper = model.log_posterior_bounds_
     assert lower <= least(KERNEL(X), y - model.mean_(X)[:, 0], 0.1) <= upper
     monkeypatch.setattr(engine, "_add", grown)
     model.set_params(warm_start=True).fit(X, y)
     assert model.selection_status_ == "certified"
+
+
+def _once(function, number=1):
+    """Return the function, but for an interrupt at this call of it."""
+    calls = []
+
+    def interrupted(*given, **options):
+        calls.append(1)
+        if len(calls) == number:
+            raise KeyboardInterrupt
+        return function(*given, **options)
+
+    return interrupted
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "number", "words"),
+    [
+        (prepare_sparse.Objective, "__call__", 4, "interrupted after 3 evaluations"),
+        (greedy_search, "engine_of", 1, "search was interrupted"),
+        (greedy_search, "search", 1, "search was interrupted"),
+        (greedy_search, "engine_of", 2, "search was interrupted"),
+        (greedy_search.SparseObjective, "__call__", 1, "search was interrupted"),
+        (greedy_search.SparseObjective, "__call__", 3, "interrupted after 2 evaluations"),
+        (greedy_search.SparseObjective, "value", 1, "search was interrupted"),
+        (greedy_fit, "engine_of", 1, "interrupted as the choice of the basis began"),
+    ],
+)
+def test_an_interrupted_search_keeps_the_best_and_is_certified(
+    monkeypatch, module, name, number, words
+):
+    X, y = rows(200)
+    model = SparseGreedyGPRegressor(1.0 * RBF(30.0), Gaussian(1.0), random_state=0, tol=0.01)
+    monkeypatch.setattr(module, name, _once(getattr(module, name), number))
+    with pytest.warns(ConvergenceWarning, match=words) as told:
+        model.fit(X, y)
+    assert len(told) == 1
+    assert model.gap_ <= 0.01 and model.selection_status_ == "certified"
+    start = GPRegressor(1.0 * RBF(30.0), Gaussian(1.0), optimizer=None).fit(X, y)
+    kept = GPRegressor(model.kernel_, model.likelihood_, optimizer=None).fit(X, y)
+    assert kept.log_marginal_likelihood_value_ > start.log_marginal_likelihood_value_ + 1.0
+    assert (model.status_ == "interrupted") == (module is not greedy_fit)
+    model.set_params(warm_start=True).fit(X, y)  # the search goes on
+    assert model.status_ == "converged"
+
+
+def test_two_interrupts_end_a_fit(monkeypatch):
+    X, y = rows(100)
+    monkeypatch.setattr(greedy_search, "search", _once(greedy_search.search))
+    monkeypatch.setattr(greedy_fit, "engine_of", _once(greedy_fit.engine_of))
+    model = SparseGreedyGPRegressor(random_state=0)
+    with pytest.warns(ConvergenceWarning, match="interrupted"), pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    assert not hasattr(model, "kernel_")
+
+
+def test_bounds_belong_to_the_mean_though_every_round_grows(monkeypatch):
+    X, y = rows(300)
+    grow = mercer.inference.greedy.Greedy.grow
+
+    def growing(self, tol, most=None, progress=None, certify=True):
+        if certify and most == len(self.rows):  # another row each time
+            grow(self, 0.0, self.factor.size + 1, progress, certify=False)
+            return self.solution("certified")
+        return grow(self, tol, most, progress, certify)
+
+    monkeypatch.setattr(mercer.inference.greedy.Greedy, "grow", growing)
+    model = SparseGreedyGPRegressor(**HELD, mean="linear", tol=0.5).fit(X, y + 2.0 * X[:, 0])
+    rest = y + 2.0 * X[:, 0] - model.mean_(X)[:, 0]
+    f = model.predict(X, latent=True) - model.mean_(X)[:, 0]
+    alpha = model.posterior_.alpha[:, 0]
+    norm = alpha @ KERNEL(model.inducing_) @ alpha
+    lower, upper = model.log_posterior_bounds_
+    assert upper == pytest.approx(-rest @ f + 0.5 * (0.1 * norm + f @ f), rel=1e-9)
+    assert lower <= least(KERNEL(X), rest, 0.1) <= upper
+
+
+def test_nothing_to_explain_is_told_as_a_certificate_tells_it():
+    X, _ = rows(60)
+    y = X @ [1.0, 2.0]
+    model = SparseGreedyGPRegressor(**HELD, mean="linear").fit(X, y)
+    assert model.gap_ == 0.0 == mercer.certificate(model, X, y).gap
+    y = y + np.random.default_rng(1).normal(size=60)  # but noise, which a line cannot explain
+    model = SparseGreedyGPRegressor(**{**HELD, "kernel": Linear()}, mean="linear")
+    with pytest.warns(ConvergenceWarning, match="could explain of the targets"):
+        model.fit(X, y)
+    assert model.selection_status_ == "exhausted" and len(model.basis_indices_) == 1
+    assert model.gap_ >= mercer.certificate(model, X, y).gap
 
 
 def test_progress_is_told(capsys):

@@ -8,6 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mercer.errors import NotPositiveDefiniteError
+from mercer.inference import _greedy_dual, _greedy_factor
+from mercer.inference._greedy_rows import GreedyRows
 from mercer.inference.greedy import DUALS, Greedy
 from mercer.kernels import RBF, Callable, Constant, Matern
 
@@ -290,6 +292,50 @@ def test_an_interrupt_in_the_middle_of_a_step_leaves_the_last_one():
     np.testing.assert_allclose(fit.fitted, fitted_by_qr(K, Y, S2, fit.indices), atol=1e-10)
 
 
+@pytest.mark.parametrize("module", [_greedy_factor, _greedy_dual])
+def test_an_interrupt_while_room_is_made(module, monkeypatch):
+    """Of arrays that grow together either all have grown or none."""
+    X, Y = data(200)
+    engine = Greedy(KERNEL, X, Y, S2, n_candidates=9)
+    whole = Greedy(KERNEL, X, Y, S2, n_candidates=9).grow(0.0, most=40, certify=False)
+
+    class Interrupted:
+        def __getattr__(self, name):
+            if name in ("vstack", "append"):
+                raise KeyboardInterrupt
+            return getattr(np, name)
+
+    def stop(size, gap):
+        monkeypatch.setattr(module, "np", Interrupted() if size >= 31 else np)
+
+    fit = engine.grow(0.0, most=40, progress=stop, certify=False)
+    assert fit.status == "interrupted" and len(fit.indices) < 40
+    monkeypatch.setattr(module, "np", np)
+    again = engine.grow(0.0, most=40, certify=False)
+    assert len(again.indices) == 40 and len(set(again.indices)) == 40
+    K = KERNEL(X)
+    np.testing.assert_allclose(again.fitted, fitted_by_qr(K, Y, S2, again.indices), atol=1e-9)
+    assert again.bounds.lower <= least(K, Y, S2) <= again.bounds.upper
+    if module is _greedy_factor:
+        np.testing.assert_array_equal(again.indices, whole.indices)
+
+
+def test_all_rows_go_on_after_an_interrupt_in_a_product(monkeypatch):
+    X, Y = data(60)
+    whole = Greedy(KERNEL, X, Y, S2, n_candidates=None, dual="subset").grow(0.0, most=12)
+    engine = Greedy(KERNEL, X, Y, S2, n_candidates=None, dual="subset")
+    engine.grow(0.0, most=6)
+    times = GreedyRows.times
+
+    def interrupted(self, A):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(GreedyRows, "times", interrupted)
+    assert engine.grow(0.0, most=12).status == "interrupted"
+    monkeypatch.setattr(GreedyRows, "times", times)
+    np.testing.assert_array_equal(engine.grow(0.0, most=12).indices, whole.indices)
+
+
 def test_an_interrupt_before_there_is_anything():
     X, Y = data(50)
 
@@ -327,6 +373,38 @@ def test_other_targets_have_the_solution_and_the_bounds_of_these(dual):
     )
 
 
+def test_all_rows_choose_by_other_targets():
+    X, Y = data(60)
+    other = np.cos(3.0 * X[:, 1:]) - X[:, :1]
+    K, y = KERNEL(X), other[:, 0]
+    engine = Greedy(KERNEL, X, Y, S2, n_candidates=None)
+    chosen = list(engine.grow(0.0, most=6).indices)
+    engine.retarget(other)
+
+    def value(rows):
+        alpha = np.zeros(60)
+        alpha[rows] = on_basis(K, y, S2, rows)
+        return primal(K, y, S2, alpha)
+
+    fit = engine.grow(0.0, most=10)
+    for k in range(6, 10):
+        chosen = list(fit.indices[:k])
+        values = [np.inf if j in chosen else value([*chosen, j]) for j in range(60)]
+        assert fit.indices[k] == np.argmin(values)
+
+
+def test_other_targets_have_no_estimate_of_the_last_ones():
+    """Of which there was next to nothing left to explain: the end would seem near."""
+    X, Y = data(300)
+    engine = Greedy(KERNEL, X, 1e-6 * Y, S2, n_candidates=9, dual="residual")
+    engine.grow(0.0, most=10)
+    assert engine._candidates.excess < 1.0
+    other = np.sin(4.0 * X[:, :1]) * np.cos(3.0 * X[:, 1:])
+    engine.retarget(other)
+    engine.grow(0.05, certify=False)
+    assert _gap(KERNEL(X), other, engine.factor.indices, least(KERNEL(X), other, S2)) <= 0.1
+
+
 def test_coefficients_of_a_mean_are_generalised_least_squares():
     X, Y = data(80, outputs=2)
     H, weights = np.hstack([np.ones((80, 1)), X]), np.linspace(0.5, 2.0, 80)
@@ -355,6 +433,30 @@ def test_one_row_and_a_kernel_of_rank_one():
     X, Y = data(30)
     constant = Greedy(Constant(2.0), X, Y + 1.0, S2).grow(0.0)
     assert len(constant.indices) == 1 and constant.bounds.gap < 1e-12
+
+
+@pytest.mark.parametrize("noise", [1e8, 1e10, 1e12, 1e14])
+@pytest.mark.parametrize("most", [1, 3, 10])
+def test_the_gap_is_never_below_the_true_one_though_all_is_rounding(noise, most):
+    """L is 1e-12 of the targets' squares that it is a difference of."""
+    X, Y = data(60)
+    kernel = RBF(1.0)
+    fit = Greedy(kernel, X, Y, noise).grow(0.0, most)
+    K = kernel(X)
+    # of L = y'K (K + s2)^-1 y/2 and of its least value with few rows, to terms of K/s2 alone
+    wanted = least(K / noise, Y, 1.0)
+    F = K[:, fit.indices] @ on_basis(K, Y, noise, fit.indices)
+    upper = -0.5 * np.sum(Y * F)
+    true = 2.0 * (upper - wanted) / (abs(upper) + abs(wanted))
+    assert fit.bounds.gap >= true * (1 - 1e-9)
+    if noise == 1e8:
+        assert fit.bounds.gap <= true + 1e-6
+
+
+@pytest.mark.parametrize("kernel", [RBF(0.2), Matern(1.0, nu=0.5)])
+def test_small_tolerances_are_met(kernel):
+    X, Y = data(500)
+    assert Greedy(kernel, X, Y, S2).grow(1e-10).status == "certified"
 
 
 def test_units_do_not_matter():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -74,6 +76,8 @@ def test_the_preconditioner_is_what_its_pivots_explain(most):
     np.testing.assert_allclose(pre.solve(B), np.linalg.solve(P, B), **tight)
     assert pre.log_determinant() == pytest.approx(np.linalg.slogdet(P)[1], rel=1e-8)
     assert pre.inverse_trace() == pytest.approx(np.trace(np.linalg.inv(P)), rel=1e-8)
+    squares = np.einsum("ij,ij->j", B, np.linalg.solve(P, B))
+    np.testing.assert_allclose(pre.squares(B), squares, rtol=1e-6)
     F = pre.root_of_inverse()
     np.testing.assert_allclose(np.eye(len(X)) - F @ F.T, np.linalg.inv(P), **tight)
     assert pre.left == pytest.approx(np.trace(K + np.eye(len(X)) - P), rel=1e-6, abs=1e-6)
@@ -203,6 +207,49 @@ def test_an_interrupt_keeps_the_iterate_and_what_it_lacks():
         descent(K, B, times=times)
 
 
+def test_an_interrupt_between_any_two_lines():
+    """What is kept is of use: an iterate with its residual, and coefficients of whole steps."""
+    X, root = rows(30)
+    K, B = gram(X, root), np.random.default_rng(1).normal(size=(30, 2))
+    full = descent(K, B, steps=3)
+    calls, lines = [], 0
+    before = sys.gettrace()
+
+    def local(frame, event, arg):
+        nonlocal lines
+        if event == "line" and len(calls) == 3:  # within the third step
+            lines += 1
+            if lines == at:
+                raise KeyboardInterrupt
+        return local
+
+    def trace(frame, event, arg):
+        return local if frame.f_code is descend.__code__ else None
+
+    def times(A):
+        calls.append(1)
+        return K @ A
+
+    at, tried = 1, 0
+    while True:
+        calls.clear()
+        lines = 0
+        sys.settrace(trace)
+        try:
+            found = descent(K, B, keep=True, times=times)
+        finally:
+            sys.settrace(before)
+        if found.status != "interrupted":
+            break
+        np.testing.assert_allclose(found.R, B - K @ found.A - found.A, atol=1e-9)
+        for kept, whole in zip(found.coefficients, full.coefficients, strict=True):
+            assert 2 <= len(kept) <= 3
+            assert kept == whole[: len(kept)]
+            assert np.isfinite(log_quadrature(kept)).all()
+        at, tried = at + 1, tried + 1
+    assert tried > 15
+
+
 def test_quadrature_of_the_logarithm():
     X, root = rows(60)
     K, z = gram(X, root), np.random.default_rng(1).normal(size=(60, 1))
@@ -215,7 +262,14 @@ def test_quadrature_of_the_logarithm():
     inner, U = np.linalg.eigh(half @ (K + np.eye(60)) @ half)
     u = U.T @ (half @ z[:, 0])
     expected = float(u**2 @ np.log(inner) / (u @ u))
-    assert log_quadrature(found.coefficients[0]) == pytest.approx(expected, rel=1e-9)
+    value, above = log_quadrature(found.coefficients[0])
+    assert value == pytest.approx(expected, rel=1e-9)
+    assert 0 <= above < 1e-9
+    for steps in range(1, 8):  # the value is below that of few steps, by no more than they tell
+        few = descent(K, z, steps, precondition=pre.solve)
+        value, above = log_quadrature(few.coefficients[0])
+        assert value - above <= expected + 1e-12 and expected <= value + 1e-12
+        assert above > 0
 
 
 # --- the mean ---------------------------------------------------------------------------------

@@ -95,6 +95,8 @@ def test_an_upper_bound_whose_search_stops_early_says_so(monkeypatch):
     q = cases.sparse(p, "fitc")
     best = sparse_bounds.upper_bound(q)
     monkeypatch.setattr("mercer.inference._newton._ITERATIONS", 1)
+    # once: the steps that polish the end of a search would reach the top when taken up ten times
+    monkeypatch.setattr("mercer.inference._scalar._ESCAPES", 1)
     short = sparse_bounds.upper_bound(q)
     assert (best.status, short.status) == ("converged", "stopped")
-    assert short.log_evidence >= best.log_evidence and short.gap > best.gap
+    assert short.log_evidence > best.log_evidence + 1.0 and short.gap > best.gap + 1.0

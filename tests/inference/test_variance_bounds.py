@@ -92,6 +92,23 @@ def test_a_greedy_basis_of_a_wide_kernel():
     assert np.median(found.upper) < 0.1
 
 
+@pytest.mark.parametrize("width", [3.0, 10.0, 30.0])
+@pytest.mark.parametrize("s2", [1e-6, 1e-5])
+@pytest.mark.parametrize(("n", "m"), [(60, 30), (200, 60), (400, 30)])
+def test_rows_that_repeat_and_little_noise(width, s2, n, m):
+    """Where normal equations have the lower bound 1e-6 above the variance."""
+    kernel = RBF(width)
+    for seed in range(2):
+        X, _ = data(n, 2, seed)
+        X[n // 2 :] = X[0]
+        rng = np.random.default_rng(seed)
+        Z = np.vstack([rng.normal(size=(6, 2)), X[:4]])
+        found = LatentVarianceBounds(kernel, X, rng.permutation(n)[:m], s2)(Z)
+        wanted = exact(kernel, X, s2, Z)
+        assert np.all(found.lower <= wanted + 1e-12) and np.all(wanted <= found.upper + 1e-12)
+        assert np.all(found.lower >= 0) and np.all(found.upper <= kernel.diag(Z))
+
+
 def test_no_points():
     X, _ = data(20)
     found = LatentVarianceBounds(RBF(), X, np.arange(3), 0.1)(np.empty((0, 2)))

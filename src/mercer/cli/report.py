@@ -59,6 +59,11 @@ def _quality(summary: dict[str, Any]) -> list[str]:
         lines.append(f"log evidence   {summary['log_evidence']:.6g}")
     if "noise_std" in summary:
         lines.append(f"noise          standard deviation {summary['noise_std']:.4g}")
+    if "gap" in summary:
+        lines.append(
+            f"certified      Gap {summary['gap']:.3g} with {summary['basis']} basis functions: the "
+            "log posterior is so near the exact one's"
+        )
     left = summary.get("leave_one_out")
     if left:
         lines += [

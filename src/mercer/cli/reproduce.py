@@ -124,6 +124,8 @@ def _run(experiment: Experiment, options: _Options) -> None:
     with _watched(experiment.name) as tell:
         outcome = experiment.run(Setting(options.quick, options.data, tell))
     seconds = time.perf_counter() - start
+    if options.quick:
+        print("A quick run, of few rows and repetitions: whatever it says below means nothing.")
     _show(experiment, outcome)
     folder = Path(options.output) / experiment.name
     _write(folder, experiment, outcome, options)

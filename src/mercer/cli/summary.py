@@ -66,6 +66,9 @@ def summarise(
     noise = getattr(getattr(estimator, "likelihood_", None), "new_variance", None)
     if noise is not None:
         summary["noise_std"] = float(np.sqrt(noise))
+    if hasattr(estimator, "gap_"):
+        summary["gap"] = float(estimator.gap_)
+        summary["basis"] = len(estimator.posterior_.basis.points)
     if hasattr(estimator, "loo"):
         try:
             summary["leave_one_out"] = _leave_one_out(estimator)
@@ -142,6 +145,7 @@ _INSTEAD = [
     (r"; if the start is what you know, say so with .*", ""),
     (r" \(kept as `jitter_`\)", ""),
     (r"SparseGPRegressor and .* are made", "--method sparse is made"),
+    (r"; raise max_basis, with warm_start.*", "; SparseGreedyGPRegressor in Python has max_basis"),
     (r"Raise n_inducing, to (\d+) say", r"SparseGPRegressor(n_inducing=\1) in Python has more"),
 ]
 

@@ -84,9 +84,9 @@ def certificate(
     if not isinstance(predictive, Predictive):
         if not isinstance(predictive, FittedProcess):
             raise ValueError(
-                "a fitted regressor of Mercer's or its predictive_ is wanted, got a "
-                f"{type(predictive).__name__}; of a pipeline, give the last step and the rows as "
-                "that sees them"
+                "a fitted GPRegressor, SparseGPRegressor or SparseGreedyGPRegressor, or a "
+                f"predictive_, is wanted, got a {type(predictive).__name__}; of a pipeline, give "
+                "the last step and the rows as that sees them"
             )
         check_is_fitted(predictive)
         expected = predictive.predictive_
@@ -102,6 +102,8 @@ def certificate(
         raise ValueError(
             "the variance of the noise is wanted beside a predictive: noise=model.likelihood_"
         )
+    if np.ndim(y) == 0:
+        raise ValueError(f"y must be an array, with a target for each row; got {y!r}")
     Y = target_columns(y, len(y))  # type: ignore[arg-type]
     weights = None if sample_weight is None else powers(sample_weight, len(Y))
     kept = np.ones(len(Y), dtype=bool) if weights is None else weights > 0

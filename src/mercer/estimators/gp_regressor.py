@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from mercer import means
 from mercer.estimators.inputs import require_numbers
-from mercer.estimators.iterative_fit import FittedIteratively
+from mercer.estimators.iterative_fit import CERTIFIED, FittedIteratively
 from mercer.estimators.iterative_options import Iterative
 from mercer.estimators.nested import column_names
 from mercer.estimators.preparation import all_or_nothing, naming_the_model, prepare
@@ -121,8 +121,8 @@ class GPRegressor(StorableEstimator, FittedIteratively, FittedEvidence, Bayesian
         the minimum of L (BKM 78) lies, as `mercer.certificate` has them. They bound its log
         posterior, not the evidence.
     log_marginal_likelihood_std_error_ : float
-        With "iterative", the standard error of the log evidence, from its probes; 0.0 where there
-        was nothing to estimate.
+        With "iterative", how well the log evidence is known: the standard error from its probes, 0
+        where there was nothing to estimate, and a bound on what the solver has left out.
     n_solver_iter_ : int
         With "iterative", the steps of conjugate gradients at the fit.
     history_ : dict
@@ -271,6 +271,8 @@ class GPRegressor(StorableEstimator, FittedIteratively, FittedEvidence, Bayesian
         self.X_train_ = kept_inputs(objective.data.X, fit.posterior)
         self._pairwise = is_precomputed(self)
         self._criterion, self._start = objective.criterion, objective.start
+        for name in CERTIFIED:  # of a fit before
+            self.__dict__.pop(name, None)
         if objective.inference == "iterative":
             self._finish_iterative(objective, fit)
         warn_of_fit(objective, fit, searched=optimum.status != "fixed")

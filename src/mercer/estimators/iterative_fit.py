@@ -7,14 +7,24 @@ from typing import TYPE_CHECKING, Any
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.estimators.iterative_options import Iterative
+from mercer.estimators.iterative_options import Iterative, options_of
 from mercer.estimators.resolve import named_engine
 from mercer.evidence.guarded import Fitted
 
 if TYPE_CHECKING:
     from mercer.inference.iterative import LatentVariances
 
-__all__ = ["FittedIteratively"]
+__all__ = ["CERTIFIED", "FittedIteratively"]
+
+#: What an iterative fit keeps, and no other one has.
+CERTIFIED = (
+    "gap_",
+    "log_posterior_bounds_",
+    "log_marginal_likelihood_std_error_",
+    "n_solver_iter_",
+    "_iterative",
+    "_seed",
+)
 
 
 def _is_iterative(estimator: Any) -> bool:
@@ -36,7 +46,6 @@ class FittedIteratively:
         """Keep the certificate of a fit, and say where it is not the one that was wanted."""
         from mercer.estimators.prepare_iterative import (
             certified_attributes,
-            options_of,
             warn_of_descent,
         )
 

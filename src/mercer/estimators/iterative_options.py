@@ -10,7 +10,7 @@ import numpy as np
 from mercer.estimators.options import is_whole, require_count, require_number
 from mercer.registry import storable
 
-__all__ = ["Iterative"]
+__all__ = ["Iterative", "options_of"]
 
 
 @storable
@@ -29,7 +29,7 @@ class Iterative:
     rank : int, default 1000
         The most columns of the preconditioner, a pivoted Cholesky factor. It takes O(n rank^2) time
         and n rank doubles, several times. More columns save steps, make estimates of the evidence
-        and variances of predictions better.
+        and variances of predictions better. See the notes.
     n_probes : int, default 31
         Random vectors by which the log determinant and its gradient are estimated, at least 2.
         Their standard error falls with the square root of the number. With one output, 31 make 32
@@ -40,6 +40,19 @@ class Iterative:
         How many bytes the n x n kernel matrix may take. A larger one is computed anew in blocks at
         each step, which takes two to three times as long; with 0 it is never kept. None is half of
         the memory that is free.
+
+    Notes
+    -----
+    A low rank widens error bars: variances are never below the exact ones, and far above them where
+    the sections of `rank` rows do not span the kernel. On 1500 rows of one example the latent
+    standard deviation is, in the median, 21 times the exact one at rank 5, 3.8 times at 20, and
+    1.0002 times at 100. `GPRegressor.predict_variance_bounds` has the exact one to any digits. The
+    mean does not suffer from it.
+
+    Short length scales in several dimensions take more rank than there is: on 10,000 rows in 8
+    dimensions with a length scale of 1.5, 1000 columns are too few. The fit is slower than
+    ``inference="exact"`` then, and its results are off by 1.5 per cent. Iterations pay where a
+    kernel has fewer directions above the noise than `rank`.
 
     Examples
     --------
@@ -76,3 +89,8 @@ class Iterative:
     def from_state(cls, state: dict[str, Any]) -> Iterative:
         """Rebuild from `to_state`."""
         return cls(**state)
+
+
+def options_of(inference: Any) -> Iterative:
+    """Return the options of inference="iterative", or those that stand in its place."""
+    return inference if isinstance(inference, Iterative) else Iterative()

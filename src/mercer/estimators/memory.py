@@ -6,7 +6,13 @@ import os
 
 from mercer.errors import MercerWarning, TooLargeError, warn
 
-__all__ = ["LONG", "available_memory", "require_memory"]
+__all__ = [
+    "LONG",
+    "available_memory",
+    "require_memory",
+    "require_preconditioner",
+    "require_sections",
+]
 
 
 def available_memory() -> int | None:
@@ -72,6 +78,15 @@ def require_sections(n: int, m: int, count: int = 1) -> None:
     """
     what = f"a fit with {m:,} inducing inputs to {n:,} rows"
     _require(2.0 * count * n * m, what, "Take fewer inducing inputs, or a sample of the rows")
+
+
+def require_preconditioner(n: int, rank: int) -> None:
+    """Raise TooLargeError at once if the columns of iterative inference cannot fit into memory.
+
+    At the peak, which is where the posterior is made, there are five to six matrices of n x rank.
+    """
+    what = f"iterative inference of rank {rank:,} for {n:,} rows"
+    _require(6.0 * n * min(n, rank), what, "Iterative(rank=...) takes fewer columns")
 
 
 def _require(numbers: float, what: str, remedy: str) -> None:

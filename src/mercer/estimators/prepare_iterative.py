@@ -8,7 +8,7 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from mercer.errors import ConvergenceWarning, warn
-from mercer.estimators.iterative_options import Iterative
+from mercer.estimators.iterative_options import Iterative, options_of
 from mercer.estimators.memory import available_memory
 from mercer.estimators.options import as_generator, require_number
 from mercer.estimators.prepare_exact import begin, begin_at_defaults
@@ -31,7 +31,6 @@ __all__ = [
     "bounds_at",
     "certified_attributes",
     "iterative_again",
-    "options_of",
     "prepare_iterative",
     "settings_for",
     "warn_of_descent",
@@ -40,6 +39,8 @@ __all__ = [
 
 # The part of what is free that the kernel matrix may take, unless it is said.
 _PART = 0.5
+# A Gap (BKM 84) from which on the bounds differ by a factor of 3 or more, up to 2, where one is 0.
+_NOTHING = 1.0
 
 
 def settings_for(options: Iterative, n: int, searches: int = 1) -> Settings:
@@ -49,11 +50,6 @@ def settings_for(options: Iterative, n: int, searches: int = 1) -> Settings:
     memory = memory if free is None else _PART * free
     stored = bool(8.0 * n**2 * searches <= memory)
     return Settings(options.tol, options.rank, options.n_probes, options.max_iter, stored)
-
-
-def options_of(inference: Any) -> Iterative:
-    """Return the options of inference="iterative", or those that stand in its place."""
-    return inference if isinstance(inference, Iterative) else Iterative()
 
 
 def prepare_iterative(
@@ -127,9 +123,20 @@ def warn_of_descent(solution: IterativeSolution, options: Iterative) -> None:
     if solution.status == "converged":
         return
     ended = "were interrupted" if solution.status == "interrupted" else "stopped"
+    gap = solution.bounds.gap
+    if gap >= _NOTHING:
+        proved = "nothing is proved of the model by it, and predictions may be far off"
+    elif gap > options.tol:
+        proved = "the model is certified to the former (`gap_`)"
+    else:
+        proved = (
+            f"but the log evidence is known to {solution.std_error:.3g} nats only "
+            "(`log_marginal_likelihood_std_error_`)"
+        )
     warn(
-        f"conjugate gradients {ended} after {solution.iterations} steps at a Gap of "
-        f"{solution.bounds.gap:.3g}, {options.tol:.3g} was wanted; the model is certified to that "
-        "(`gap_`). More rank or max_iter of Iterative(...) may get there, or more noise",
+        f"conjugate gradients {ended} after {solution.iterations} steps at a Gap of {gap:.3g}, "
+        f"{options.tol:.3g} was wanted; {proved}. Raise rank or max_iter of Iterative(...), keep "
+        "the noise from getting small beside the kernel's variance by bounds, as in "
+        "Gaussian(Parameter(0.1, bounds=(0.01, 1.0))), or use inference='exact'",
         ConvergenceWarning,
     )

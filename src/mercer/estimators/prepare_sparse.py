@@ -33,7 +33,14 @@ from mercer.kernels import Kernel
 from mercer.likelihoods import Gaussian
 from mercer.means import Mean
 
-__all__ = ["PreparedSparse", "against_blocks", "from_sample", "kind_of", "prepare_sparse"]
+__all__ = [
+    "PreparedSparse",
+    "against_blocks",
+    "by_sample",
+    "from_sample",
+    "kind_of",
+    "prepare_sparse",
+]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -236,15 +243,23 @@ def from_sample(begun: Begun, m: int, rng: np.random.Generator, report: Report |
 
     `m` is the number of inducing inputs that the model is to have.
     """
+    begun, interrupted = by_sample(begun, m, rng, report)
+    if interrupted:
+        raise KeyboardInterrupt  # there is no model of all rows yet that could be kept
+    return begun
+
+
+def by_sample(
+    begun: Begun, m: int, rng: np.random.Generator, report: Report | None
+) -> tuple[Begun, bool]:
+    """Return the same as `from_sample`, and whether Ctrl-C has ended that."""
     rows = different_rows(begun, targets=True)
     size = np.clip(np.cbrt(_AS_LONG * len(rows.first) * m**2), _SAMPLE, _SEARCHED)
     sample = _sample(begun, rows, int(size), rng)
     objective = exact_objective(sample, again=False)
     tell(report, f"starting from an exact fit to {len(sample.data.Y)} of {len(begun.data.Y)} rows")
     optimum = maximise(objective, max_iter=_ITERATIONS)
-    if optimum.status == "interrupted":
-        raise KeyboardInterrupt  # there is no model of all rows yet that could be kept
-    return _with(begun, objective, optimum.theta)
+    return _with(begun, objective, optimum.theta), optimum.status == "interrupted"
 
 
 def _sample(begun: Begun, rows: Different, size: int, rng: np.random.Generator) -> Begun:

@@ -176,12 +176,14 @@ class FittedEvidence(FittedProcess):
         inference, all of `theta_` for the other engines. 2p evaluations.
         """
         objective = self._objective()
-        if self.inference_ == "iterative" and self.log_marginal_likelihood_std_error_ > 0:
-            raise ValueError(
-                "inference='iterative' has estimated the evidence, and differences of an estimate "
-                "are no second derivatives; use inference='exact', or raise the rank of "
-                "Iterative(...) until the estimate is exact"
-            )
+        if self.inference_ == "iterative":
+            objective.value(objective.theta)  # which tells whether probes have a part in it
+            if getattr(objective, "is_estimate", False):
+                raise ValueError(
+                    "inference='iterative' has estimated the evidence, and differences of an "
+                    "estimate are no second derivatives; use inference='exact', or raise the rank "
+                    "of Iterative(...) until the estimate is exact"
+                )
         return hessian(objective.evaluate, objective.theta, directions=objective.directions)
 
     def __sklearn_tags__(self) -> Any:

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_array, validate_data
 
 from mercer.estimators.inputs import require_numbers, require_targets
-from mercer.estimators.memory import require_memory
+from mercer.estimators.iterative_options import options_of
+from mercer.estimators.memory import require_memory, require_preconditioner
 from mercer.evidence import best_engine
 from mercer.kernels import Kernel
 from mercer.likelihoods import Gaussian, Likelihood
@@ -85,6 +86,7 @@ def validated_rows(
     """Check what was given to `fit`, and that a fit to it by this engine fits into memory."""
     precomputed = is_precomputed(estimator)
     if inference == "iterative" and not precomputed:
+        require_preconditioner(_count(X), options_of(estimator.inference).rank)
         return checked_rows(estimator, X, y, sample_weight, kernel)
     matrices = _matrices(estimator, precomputed, inference, likelihood)
     what = "an exact fit" if inference == "exact" else f"a fit with inference={inference!r}"

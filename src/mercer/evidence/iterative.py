@@ -1,7 +1,10 @@
 """The function of the flat parameter vector that an iterative fit maximises.
 
-As `objective`, on the engine of conjugate gradients: its evidence and gradient are estimates, whose
-probes and pivots are held during a search, so that it goes over one smooth function.
+As `objective`, on the engine of conjugate gradients. Value and gradient are two estimates, of the
+log evidence and of its derivatives. Probes and pivots are held during a search, so that errors
+change little from point to point; but the one is not the derivative of the other, and at a low rank
+they differ by as much as the probes leave open. A search may end where a step along the gradient
+gains nothing in the value.
 """
 
 from __future__ import annotations

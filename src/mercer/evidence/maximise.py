@@ -112,7 +112,8 @@ def lbfgs(function: Recorder, start: Floats, bounds: Floats, max_iter: int) -> O
         optimum.message = f"{ITERATIONS} iterations gained less than {function.least_gain:g}"
     elif result.status == 2 and function.is_estimate():
         optimum.status = "converged"
-        optimum.message = "the gradient is as small as the error of its estimate"
+        # value and gradient are estimates of their own, which differ by more than is left to gain
+        optimum.message = "the line search found nothing better within the error of the estimates"
     elif result.status == 2:
         optimum.message = (
             "the line search found nothing better: rounding limits this fit, or the gradient of a "

@@ -22,14 +22,10 @@ Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 
-class Coefficients(NamedTuple):
-    """The coefficients of the steps of one right-hand side: of the descent, and of conjugation.
-
-    They are what a Lanczos process with the same start has for its tridiagonal matrix.
-    """
-
-    steps: list[float]
-    conjugations: list[float]
+# The coefficients of the steps of one right-hand side: of the descent, and of conjugation. They are
+# what a Lanczos process with the same start has for its tridiagonal matrix. In pairs: an interrupt
+# has both of a step, or none.
+Coefficients = list[tuple[float, float]]
 
 
 class Descent(NamedTuple):
@@ -85,7 +81,7 @@ def descend(
         Whether Ctrl-C ends the descent where it is, rather than being passed on.
     """
     k = B.shape[1]
-    found = Descent(np.zeros(B.shape), np.array(B), [Coefficients([], []) for _ in range(k)], 0, "")
+    found = Descent(np.zeros(B.shape), np.array(B), [[] for _ in range(k)], 0, "")
     going = np.flatnonzero(np.any(B != 0.0, axis=0))
     A, R = np.zeros((len(B), len(going))), np.ascontiguousarray(B[:, going])
     current = (going, A)
@@ -111,8 +107,7 @@ def descend(
             conjugation = np.where(lost, 0.0, new / np.where(lost, 1.0, rho))
             for c, a, b, skip in zip(going, step, conjugation, lost, strict=True):
                 if not skip:
-                    found.coefficients[c].steps.append(float(a))
-                    found.coefficients[c].conjugations.append(float(b))
+                    found.coefficients[c].append((float(a), float(b)))
             rho = new
             solved = enough(B[:, going], A, R, rho, going)
             broken = broken or bool(np.any(lost & ~solved))

@@ -35,13 +35,14 @@ _NEAR = 2.0
 # Refining ends where no other dual could take more than this part of what is left.
 _SHARE = 0.2
 _STEPS = 20  # conjugate gradients at most
+_EPS = float(np.finfo(float).eps)
 # Products that a look may take, and rows chosen whose product with a candidate takes as long as the
 # candidate's value of the kernel: what decides when a look is overdue.
 _PRODUCTS, _AS_LONG = 8.0, 100.0
 
 
 class LowerBound:
-    """The best bound so far.
+    """The best bound so far, less what may be rounding of it and of L at the solution.
 
     Parameters
     ----------
@@ -53,18 +54,26 @@ class LowerBound:
     Attributes
     ----------
     value : the bound, summed over outputs
+    rounding : what was taken off it: L and its bounds are sums over the rows of what is as large as
+        the targets' squares, however small they are themselves
     source : which dual it is from
     n_products : products with K so far
     """
 
     def __init__(self, rows: GreedyRows, dual: str, subset: SubsetDual | None) -> None:
         self.rows, self.dual, self.subset = rows, dual, subset
-        self.value, self.source = -0.5 * float(np.sum(rows.Y**2)), "none"
-        self.n_products = 0
+        self.source, self.n_products = "none", 0
+        self._begin_at_targets()
         self._problem = RowProblem(rows.Y, rows.noise, self._times, rows.root)
         self._best: Dual | None = None
         self._slack = np.inf  # what L_min may be above the bound
         self._size, self._work = 0, 0.0  # rows there were at the last look, and work since
+
+    def _begin_at_targets(self) -> None:
+        """Take the bound that any function has, -|y|^2/2."""
+        square = 0.5 * float(np.sum(self.rows.Y**2))
+        self.rounding = len(self.rows) * _EPS * square
+        self.value = -square - self.rounding
 
     def _times(self, A: Floats) -> Floats:
         self.n_products += 1
@@ -82,14 +91,19 @@ class LowerBound:
 
     def retarget(self) -> None:
         """Take the targets that the rows have now: what was a dual is one for them too."""
-        self.value, self._slack = -0.5 * float(np.sum(self.rows.Y**2)), np.inf
+        self._begin_at_targets()
+        self._slack, self._size = np.inf, 0
         self._problem = RowProblem(self.rows.Y, self.rows.noise, self._times, self.rows.root)
         last, self._best, source = self._best, None, self.source
         if last is not None:
             self._take(Dual.of(self._problem, last.A, last.KA), source)
         if self.subset is not None:
             self.subset.retarget()
-            self._raise(self.subset.lower, "subset")
+            self._prove(self.subset.lower, "subset")
+
+    def is_rounding(self, upper: float) -> bool:
+        """Whether all that is between L and its bound may be rounding, which no row can mend."""
+        return self.rounding > 0 and upper - self.value <= 2.0 * self.rounding
 
     def resume(self, lower: float) -> None:
         """Take a bound that was found before."""
@@ -100,7 +114,7 @@ class LowerBound:
         self._work += work * (1.0 + size / _AS_LONG)
         if self.subset is not None:
             self.subset.add()
-            self._raise(self.subset.lower, "subset")
+            self._prove(self.subset.lower, "subset")
 
     def is_due(self, upper: float, excess: float, size: int, tol: float) -> bool:
         """Whether to look for a better one.
@@ -134,12 +148,12 @@ class LowerBound:
         slack = self._slack_by(precondition)
 
         def enough(dual: Dual) -> bool:
-            if quadratic.gap(upper, dual.lower) <= tol:
+            if quadratic.gap(upper, dual.lower - self.rounding) <= tol:
                 return True
             return slack(dual) <= _SHARE * (upper - dual.lower)
 
         self._take(refined_dual(problem, self._best, precondition, _STEPS, enough), "refined")
-        self._slack = min(self._slack, slack(self._best))
+        self._slack = min(self._slack, slack(self._best) + self.rounding)
 
     def finish(self, factor: Factor, upper: float, excess: float, tol: float) -> None:
         """Look once more where the rows have come to an end."""
@@ -162,7 +176,10 @@ class LowerBound:
     def _take(self, dual: Dual, source: str) -> None:
         if self._best is None or dual.lower > self._best.lower:
             self._best = dual
-            self._raise(dual.lower, source)
+            self._prove(dual.lower, source)
+
+    def _prove(self, lower: float, source: str) -> None:
+        self._raise(lower - self.rounding, source)
 
     def _raise(self, lower: float, source: str) -> None:
         if lower > self.value:

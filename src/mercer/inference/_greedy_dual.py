@@ -78,9 +78,11 @@ class SubsetDual:
         root = np.sqrt(variance[best])
         self._R[k, :k], self._R[k, k] = x[:, best], root
         self._z[k] = error[best] / root
-        self.indices.append(int(left[best]))
-        self._left[left[best]] = False
-        self.lower += 0.5 * noise * float(gains[best])
+        indices, still = [*self.indices, int(left[best])], self._left.copy()
+        still[left[best]] = False
+        lower = self.lower + 0.5 * noise * float(gains[best])
+        # At once: Ctrl-C comes between calls, and a row that counts twice would prove too much.
+        self.indices, self._left, self.lower = indices, still, lower
 
     def _grow(self) -> None:
         k, room = len(self.indices), len(self._z)
@@ -88,5 +90,5 @@ class SubsetDual:
             return
         R = np.zeros((2 * k, 2 * k), order="F")
         R[:k, :k] = self._R
-        self._R = R
-        self._z = np.vstack([self._z, np.zeros_like(self._z)])
+        z = np.vstack([self._z, np.zeros_like(self._z)])
+        self._R, self._z = R, z

@@ -132,9 +132,7 @@ class Factor:
         rounding = _EPS * (variance + float(weights**2 @ self._diagonal[:k]))
         return Section(seen[:, 0], variance - float(seen[:, 0] @ seen[:, 0]), rounding)
 
-    def add(
-        self, row: int, column: Floats, section: Section, part: Floats
-    ) -> tuple[Floats, Floats]:
+    def add(self, row: int, column: Floats, section: Section, part: Floats) -> None:
         """Add a row: O(n k). If it is broken off, nothing is added.
 
         Parameters
@@ -143,10 +141,6 @@ class Factor:
         column : (n,) its column of K
         section : Section
         part : (k,) W' column
-
-        Returns
-        -------
-        The new column of W, (n,), and what the targets have in it, (P,).
         """
         k = self.size
         self._grow()
@@ -175,7 +169,6 @@ class Factor:
         # At once: Ctrl-C comes between calls.
         self.residual, self._lower, self.explained = residual, lower, explained
         self.indices, self.gains = indices, gains
-        return top, beta
 
     def _reduced(self, column: Floats, part: Floats, again: bool = True) -> tuple[Floats, Floats]:
         """Return column - W part and, with `again`, W' times it, while a tile of W is at hand."""
@@ -202,7 +195,8 @@ class Factor:
         W = np.empty((n, 2 * k), order="F")
         W[:, :k] = self._W
         B, L = (np.zeros((2 * k, 2 * k), order="F") for _ in range(2))
-        B[:k, :k], L[:k, :k] = self._B, self._L
-        self._W, self._B, self._L = W, B, L
-        self._lower = np.vstack([self._lower, np.zeros_like(self._lower)])
-        self._diagonal = np.append(self._diagonal, np.empty(k))
+        B[:k, :k], L[:k, :k] = self._B[:k, :k], self._L[:k, :k]
+        lower = np.vstack([self._lower[:k], np.zeros_like(self._lower[:k])])
+        diagonal = np.append(self._diagonal[:k], np.empty(k))
+        # All of them or none, as in `add`.
+        self._W, self._B, self._L, self._lower, self._diagonal = W, B, L, lower, diagonal

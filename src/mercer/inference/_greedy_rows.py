@@ -91,8 +91,8 @@ class GreedyRows:
         squared = None if self.root is None else self.root**2
 
         products, squares = [], []
-        # One after the other: the kernel has its own tiles, and blocks that wait for those of others
-        # would be in memory all at once.
+        # One after the other: the kernel has its own tiles, and blocks that wait for those of
+        # others would be in memory all at once.
         for s in row_blocks(len(self), max(1, _ENTRIES // len(self))):
             K = self.kernel(self.X[s], self.X)
             products.append(K @ Y)

@@ -108,9 +108,9 @@ class SomeRows:
         for i in np.argsort(-_ratios(np.sum(slopes**2, axis=0), after, before), kind="stable"):
             row = int(drawn[i])
             section = section_of(rows, factor, row)
-            self.left[row] = False  # it is either chosen or of no use
             if section.is_new:
                 return Choice(row, columns[:, i], section, parts[:, i])
+            self.left[row] = False  # of no use
         return None
 
     def _estimate(self, terms: Floats) -> None:
@@ -123,15 +123,15 @@ class SomeRows:
         mean = max(float(np.mean(terms)), 0.0) + float(np.std(terms) / np.sqrt(len(terms)))
         self.excess = mean * len(self.rows) / self.rows.noise
 
-    def added(self, row: int, w: Floats, beta: Floats) -> None:
-        """Take note of a row that was added, its column of W and what the targets have in it."""
-        self.left[row] = False
+    def retarget(self, factor: Factor) -> None:
+        """Take the targets that rows and factor have now: of these there is no estimate yet."""
+        self.excess, self._terms = np.inf, []
 
 
 class AllRows:
     """All rows as candidates: one product K w a step, whatever the number of rows chosen.
 
-    With t = (K + s2) w for a new column w of W the slopes r'k_j - s2 f_j lose t_j beta, and the
+    With t = (K + s2) w for a new column w of W the slopes r'k_j - s2 f_j lose t_j w'y, and the
     squared lengths of what is left of the sections lose t_j^2.
     """
 
@@ -142,9 +142,11 @@ class AllRows:
         self._slopes = KY.copy()
         self._before = lengths + rows.noise * rows.diagonal
         self._lengths = self._before.copy()
+        self._size = 0  # columns of W that slopes and lengths know of
 
     def choose(self, factor: Factor) -> Choice | None:
         """Return the best of all rows, or None where no row has anything to add."""
+        self._follow(factor)
         self.excess = max(float(np.sum(self._slopes * factor.residual)) / self.rows.noise, 0.0)
         scores = _ratios(np.sum(self._slopes**2, axis=1), self._lengths, self._before)
         scores[~self.left] = -1.0
@@ -152,10 +154,10 @@ class AllRows:
             if not self.left[row]:
                 return None
             section = section_of(self.rows, factor, row)
-            self.left[row] = False
             if section.is_new:
                 column = self.rows.columns(np.array([row]))[:, 0]
                 return Choice(row, column, section, column @ factor.W)
+            self.left[row] = False
         return None
 
     @property
@@ -163,12 +165,22 @@ class AllRows:
         """What a step takes, in values of the kernel."""
         return float(len(self.rows) ** 2)
 
-    def added(self, row: int, w: Floats, beta: Floats) -> None:
-        """Take note of a row that was added, its column of W and what the targets have in it."""
-        self.left[row] = False
-        t = self.rows.times(w[:, None])[:, 0] + self.rows.noise * w
-        self._slopes -= np.outer(t, beta)
-        self._lengths -= t**2
+    def retarget(self, factor: Factor) -> None:
+        """Take the targets that rows and factor have now: another product."""
+        self._follow(factor)
+        residual = factor.residual
+        fitted = self.rows.Y - residual
+        self._slopes = self.rows.times(residual) - self.rows.noise * fitted
+        self.excess = np.inf
+
+    def _follow(self, factor: Factor) -> None:
+        """Take note of the rows that were added since the last time, however that ended."""
+        for k in range(self._size, factor.size):
+            w = factor.W[:, k : k + 1]
+            t = self.rows.times(w) + self.rows.noise * w
+            slopes = self._slopes - t @ (w.T @ self.rows.Y)
+            lengths = self._lengths - t[:, 0] ** 2
+            self._slopes, self._lengths, self._size = slopes, lengths, k + 1
 
 
 def section_of(rows: GreedyRows, factor: Factor, row: int) -> Section:

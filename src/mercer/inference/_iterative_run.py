@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.inference._conjugate import Descent, descend, gaps
+from mercer.inference._conjugate import descend, gaps
+from mercer.inference._iterative_errors import log_ratio, unsolved
 from mercer.inference._iterative_mean import Estimate, estimate, first_estimate
-from mercer.inference._lanczos import log_quadrature
 from mercer.inference._preconditioner import EXACT, Preconditioner, choose_pivots
 from mercer.inference._products import Products, RecomputedProducts, StoredProducts
 from mercer.inference.exact import conditioned
@@ -32,6 +32,9 @@ Indices = NDArray[np.intp]
 _PROBES = 1e-2
 # Products and sums round a residual to some 1e-13 of the targets, and a Gap has its square.
 _ROUNDING = 1e-20
+# What solutions may lack of the log evidence, in nats, unless its standard error is larger; and as
+# a part of the square y'Q^-1 y where that is so large that rounding takes more.
+_NATS, _PART = 0.1, 1e-8
 
 
 @dataclass(frozen=True)
@@ -92,12 +95,15 @@ class IterativeSolution(NamedTuple):
     beta : (r, P)
     V : (n, k) what the integrated coefficients take from Q^-1; see `exact.Solution`
     root : (k, r) (H'Q^-1 H)^-1 = root' root
-    log_evidence : estimated, with the standard error `std_error` from the probes
+    log_evidence : estimated
+    std_error : the standard error of that from the probes, and bounds on what the solver has left
+        out: r'P^-1 r / 2, with r what the solutions lack, and the error of the quadrature
     bounds : between which the minimum of L (BKM 78) lies, in units of the noise, and their Gap
     iterations : steps of conjugate gradients, of the column that took most
     pivots : (m,) rows of the preconditioner
     is_exact : whether the preconditioner was Q to rounding, and nothing was estimated
-    status : "converged", "stopped" or "interrupted"
+    status : "converged", where the Gap is as wanted and r'P^-1 r / 2 is no more than a tenth of a
+        nat, or the standard error; "stopped" or "interrupted"
     jitter : 0.0, since nothing is factorised that could need any
     """
 
@@ -153,6 +159,7 @@ def run(
         of_targets = columns < probes
         if np.any(of_targets):
             done[of_targets] = gaps(*(M[:, of_targets] for M in (B, A, R))) <= 0.5 * settings.tol
+            done &= (columns >= outputs) | (rho <= _NATS / outputs)
         return done
 
     found = descend(products, pre.solve, right, enough, settings.max_iter, keep)
@@ -168,18 +175,22 @@ def run(
                 "or repeated columns, give more rows, or use estimate='ml'"
             )
         A, Y = A - S @ fit.beta, Y - H @ fit.beta
-    A, R, certificate, more = _refined(products, pre, Y, A, settings, found.status == "converged")
-    status = found.status
-    if status == "converged" and certificate.gap > max(settings.tol, _ROUNDING):
+    ratio = log_ratio(found.coefficients[probes:], n)
+    error = 0.5 * outputs * ratio.std_error
+    status, limit = found.status, max(_NATS, error)
+    A, R, certificate, more = _refined(products, pre, Y, A, settings, limit, status == "converged")
+    square = float(np.sum(A * (Y + R)))  # Y'Q^-1 Y
+    left = unsolved(pre, Y, A, R, H, S, RH, fit, problem.integrate)
+    far = certificate.gap > max(settings.tol, _ROUNDING) or left > max(limit, _PART * square)
+    if status == "converged" and far:
         status = "stopped"
-    value, error = _log_evidence(problem, pre, found, probes, fit, T, float(np.sum(A * (Y + R))))
     solution = IterativeSolution(
         alpha=root[:, None] * A,
         beta=T @ (first + fit.beta),
         V=root[:, None] * (S @ fit.E),
         root=fit.E.T @ T.T,
-        log_evidence=value,
-        std_error=error,
+        log_evidence=_log_evidence(problem, pre.log_determinant() + ratio.value, fit, T, square),
+        std_error=error + left + 0.5 * outputs * ratio.unsolved,
         bounds=certificate,
         iterations=found.iterations + more,
         pivots=pre.pivots,
@@ -212,35 +223,47 @@ def _probes(pre: Preconditioner, number: int, seed: int) -> tuple[Floats, Floats
     outer = rng.standard_normal((n, number))
     Z = pre.colour(rng.standard_normal((m, number)), outer)
     W = pre.solve(Z)
-    length = np.sqrt(n / np.einsum("ij,ij->j", Z, W))
+    length = np.sqrt(n / pre.squares(Z))
     return Z * length, W * length
 
 
 def _refined(
-    products: Products, pre: Preconditioner, Y: Floats, A: Floats, settings: Settings, going: bool
+    products: Products,
+    pre: Preconditioner,
+    Y: Floats,
+    A: Floats,
+    settings: Settings,
+    nats: float,
+    going: bool,
 ) -> tuple[Floats, Floats, Bounds, int]:
     """Return solutions whose Gap is as small as is wanted, their residuals, bounds, and steps.
 
-    The residual that is known from step to step drifts from the true one, and that of targets less
-    their mean has a part of that of the regressors: where the Gap is too large by a product of its
-    own, the descent goes on from there.
+    So is what they lack of the log evidence, in nats. The residual that is known from step to step
+    drifts from the true one, and that of targets less their mean has a part of that of the
+    regressors: where a product of its own tells too much, the descent goes on from there.
     """
+
+    def lacking(R: Floats, gap: float) -> float:
+        return max(gap / settings.tol, 0.5 * float(np.sum(pre.squares(R))) / nats)
+
     R, certificate = _certified(products, Y, A)
-    steps = 0
-    while going and certificate.gap > settings.tol:
+    left, steps = lacking(R, certificate.gap), 0
+    while going and left > 1.0:
         base = A
 
         def enough(B: Floats, C: Floats, R: Floats, rho: Floats, columns: Indices) -> NDArray[Any]:
             so_far = base[:, columns] + C  # noqa: B023 (called before it changes)
-            return np.asarray(gaps(Y[:, columns], so_far, R) <= 0.25 * settings.tol)
+            done = np.asarray(gaps(Y[:, columns], so_far, R) <= 0.25 * settings.tol)
+            return np.asarray(done & (rho <= nats / Y.shape[1]))
 
         found = descend(products, pre.solve, R, enough, settings.max_iter)
         steps += found.iterations
-        left, last = certificate.gap, (A, R, certificate)
+        before, last = left, (A, R, certificate)
         A = A + found.A
         R, certificate = _certified(products, Y, A)
-        if not certificate.gap < 0.5 * left:  # rounding is all there is
-            if certificate.gap > left:
+        left = lacking(R, certificate.gap)
+        if not left < 0.5 * before:  # rounding is all there is
+            if not left <= before:
                 A, R, certificate = last
             break
     return A, R, certificate, steps
@@ -256,24 +279,12 @@ def _certified(products: Products, Y: Floats, A: Floats) -> tuple[Floats, Bounds
 
 
 def _log_evidence(
-    problem: IterativeProblem,
-    pre: Preconditioner,
-    found: Descent,
-    probes: int,
-    fit: Estimate,
-    T: Floats,
-    square: float,
-) -> tuple[float, float]:
-    """Return the log evidence (BKM 62) and its standard error; `square` is y'Q^-1 y."""
-    n, outputs = problem.Y.shape
-    log_determinant = pre.log_determinant() + float(np.sum(np.log(problem.noise)))
-    error, dimensions = 0.0, n
-    values = n * np.array([log_quadrature(c) for c in found.coefficients[probes:]])
-    if values.size:
-        log_determinant += float(np.mean(values))
-        error = float(np.std(values, ddof=1) / np.sqrt(values.size))
+    problem: IterativeProblem, log_determinant: float, fit: Estimate, T: Floats, square: float
+) -> float:
+    """Return the log evidence (BKM 62) from ln det Q in units of the noise, and y'Q^-1 y."""
+    dimensions, outputs = problem.Y.shape
+    log_determinant += float(np.sum(np.log(problem.noise)))
     if problem.integrate and len(T):
         log_determinant += fit.log_determinant - 2.0 * float(np.linalg.slogdet(T)[1])
         dimensions -= len(T)
-    value = -0.5 * square - 0.5 * outputs * (log_determinant + dimensions * LOG_2PI)
-    return value, 0.5 * outputs * error
+    return float(-0.5 * square - 0.5 * outputs * (log_determinant + dimensions * LOG_2PI))

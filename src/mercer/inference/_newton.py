@@ -194,6 +194,7 @@ class Newton(ABC):
 
     def climb(self, at: Point) -> tuple[Point, bool]:
         """Return the top, and whether it is one to rounding."""
+        before = np.inf
         while self.n_iterations < _ITERATIONS:
             self.n_iterations += 1
             g, W = self.slopes(at.f)
@@ -220,6 +221,11 @@ class Newton(ABC):
             new = self.line(at, step.d, step.Kd, slope) if slope > 0 else None
             if new is not None:
                 at = new
+                # Newton's steps make a small slope far smaller, unless values round by more than
+                # it: then whatever a line search finds is luck, and can be found for ever
+                if 0.5 * before < slope <= 1e-8 * (1.0 + abs(at.value)):
+                    return at, True
+                before = slope
             elif fresh:
                 return at, abs(slope) <= 1e-8 * (1.0 + abs(at.value))
             else:

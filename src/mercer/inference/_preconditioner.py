@@ -130,8 +130,8 @@ class Preconditioner:
     Attributes
     ----------
     V : (n, m) array, Fortran order
-    left : float
-        tr S.
+    trace, left : float
+        tr K, and tr S.
     """
 
     def __init__(self, kernel: Kernel, X: Any, root: Floats, pivots: Indices) -> None:
@@ -151,14 +151,27 @@ class Preconditioner:
             M = dsyrk(1.0, V, trans=1, lower=1) if m else np.empty((0, 0), order="F")
             M[np.diag_indices(m)] += 1.0
             self.M = np.asfortranarray(cholesky(M, 0.0).L)  # the lower factor of 1 + V'V
-        trace = float(np.sum(root**2 * kernel.diag(X)))
-        self.left = max(0.0, trace - float(np.einsum("ij,ij->", V, V)))
+        self.trace = float(np.sum(root**2 * kernel.diag(X)))
+        self.left = max(0.0, self.trace - float(np.einsum("ij,ij->", V, V)))
 
     def solve(self, B: Floats) -> Floats:
         """Return P^-1 B."""
+        return self._solved(B)[0]
+
+    def squares(self, B: Floats) -> Floats:
+        """Return b'P^-1 b of each column, (k,), never below it but for rounding of the sums.
+
+        It is the least |b - V c|^2 + |c|^2 over c. That is taken at c = (1 + V'V)^-1 V'b: what
+        rounding makes of c can only add, where b'(b - V c) may come out below 0.
+        """
+        outer, inner = self._solved(B)
+        return np.asarray(sum(np.einsum("ij,ij->j", part, part) for part in (outer, inner)))
+
+    def _solved(self, B: Floats) -> tuple[Floats, Floats]:
+        """Return P^-1 B = B - V C, and C = (1 + V'V)^-1 V'B."""
         n, m = self.V.shape
         if not m:
-            return B.copy()
+            return B.copy(), np.zeros((0, B.shape[1]))
         blocks = row_blocks(n, _ROWS)
         inner = sum(map_tiles(lambda rows: self.V[rows].T @ B[rows], blocks))
         with blas_for(m):
@@ -169,7 +182,7 @@ class Preconditioner:
             np.subtract(B[rows], self.V[rows] @ inner, out=out[rows])
 
         map_tiles(fill, blocks)
-        return out
+        return out, inner
 
     def colour(self, inner: Floats, outer: Floats) -> Floats:
         """Return V inner + outer, N(0, P) if both are standard normal, (m, k) and (n, k)."""

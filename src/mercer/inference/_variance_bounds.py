@@ -10,8 +10,10 @@ and by (BKM 81), with the solution (BKM 86) for the targets k on the same basis,
 
     k'(K + s2)^-1 k <= (|k|^2 - |W'k|^2)/s2,
 
-W the upper part of the orthogonal factor of [V; s 1], V V' = K_nJ K_JJ^-1 K_Jn. Both are sums over
-the basis in its order, so that all beginnings of it come at once.
+W the upper part of the orthogonal factor of [V; s 1], V V' = K_nJ K_JJ^-1 K_Jn, which is that of a
+greedy fit: rows of which the others leave nothing but rounding have a column of zeros. Both are
+sums over the basis in its order, so that all beginnings of it come at once. Each is moved by what
+may be rounding of it, of the order of m eps |k|^2/s2.
 """
 
 from __future__ import annotations
@@ -20,10 +22,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.blas import dtrsm
 
-from mercer.compute import blas_for, executor_for, row_blocks
-from mercer.inference.duals import LowRank
+from mercer.compute import executor_for, row_blocks
+from mercer.inference._greedy_factor import Factor
+from mercer.inference._greedy_rows import GreedyRows
+from mercer.inference._greedy_step import section_of
 from mercer.kernels import Kernel
 from mercer.linalg import cholesky, solve_lower
 
@@ -32,6 +35,8 @@ __all__ = ["LatentVarianceBounds", "VarianceBounds"]
 Floats = NDArray[np.float64]
 
 _EPS = float(np.finfo(float).eps)
+# What columns of the factor may keep of each other, twice, in units of eps (see `Factor`).
+_KEPT = 100.0
 _POINTS = 256  # that are worked on at once
 
 
@@ -70,15 +75,12 @@ class LatentVarianceBounds:
         self.kernel, self.X, self.noise, self.basis = kernel, kernel.inputs(X), noise, basis
         self.root = np.ones(len(self.X)) if weights is None else np.sqrt(weights)
         Z, root = self.X[basis], self.root[basis]
-        gram = kernel.gram_lower(Z)
-        # Jitter makes V V' smaller, and it is below K all the more.
-        L = cholesky(gram, rebuild=lambda: kernel.gram_lower(Z, gram)).L
-        with blas_for(len(Z)):
-            V = np.asfortranarray(self.root[:, None] * kernel(self.X, Z))
-            V = dtrsm(1.0, L, V, side=1, lower=1, trans_a=1, overwrite_b=1)
-        self.W = LowRank.of(V, noise).W
+        no_targets = np.empty((len(self.X), 0))
+        self.W = _orthogonal(GreedyRows(kernel, self.X, no_targets, noise, weights), basis)
         own = np.asfortranarray(kernel(Z) * np.outer(root, root))
         own.reshape(-1, order="F")[:: len(own) + 1] += noise
+        # a perturbation by rounding of the matrix takes this part off what is seen, at the most
+        self._sure = max(0.0, 1.0 - 4.0 * _EPS * float(np.trace(own)) / noise)
         self._own = cholesky(own).L
 
     def __call__(self, Z: Any, tol: float | None = None) -> VarianceBounds:
@@ -108,9 +110,9 @@ class LatentVarianceBounds:
         square, prior = found[m], np.asarray(self.kernel.diag(Z), dtype=float)
         cross = self.root[self.basis][:, None] * self.kernel(self.X[self.basis], Z)
         seen = solve_lower(self._own, np.asfortranarray(cross), overwrite=True)
-        least = np.cumsum(seen**2, axis=0)
+        least = self._sure * np.cumsum(seen**2, axis=0)
         most = np.maximum(square - np.cumsum(found[:m] ** 2, axis=0), 0.0) / self.noise
-        most += 8.0 * _EPS * square / self.noise  # what rounding may have taken from it
+        most += (8.0 + m + _KEPT) * _EPS * square / self.noise
         last = np.full(len(Z), m - 1)
         if tol is not None:
             close = 2.0 * (most - least) <= tol * (most + least)
@@ -118,3 +120,19 @@ class LatentVarianceBounds:
         least, most = (each[last, np.arange(len(Z))] for each in (least, most))
         upper = np.clip(prior - least, 0.0, None)
         return VarianceBounds(np.clip(prior - most, 0.0, upper), upper, (last + 1).astype(np.intp))
+
+
+def _orthogonal(rows: GreedyRows, basis: NDArray[np.intp]) -> Floats:
+    """Return the upper part of the orthogonal factor, (n, m), Fortran order."""
+    factor, new = Factor(rows.Y, rows.noise), np.zeros(len(basis), dtype=bool)
+    for i, row in enumerate(map(int, basis)):
+        section = section_of(rows, factor, row)
+        new[i] = section.is_new
+        if section.is_new:
+            column = rows.columns(np.array([row]))[:, 0]
+            factor.add(row, column, section, column @ factor.W)
+    if np.all(new):
+        return factor.W
+    W = np.zeros((len(rows), len(basis)), order="F")
+    W[:, new] = factor.W
+    return W

@@ -138,9 +138,13 @@ def certify(
     s2, w, kept = _one_noise(noise, weights, n)
     if not np.all(kept):
         X, targets = X[kept], targets[kept]
-    rest = (targets - np.asarray(model.mean(X, P), dtype=float)) / scale
+    rest = targets - np.asarray(model.mean(X, P), dtype=float)
+    rest = quadratic.less_rounding(rest, targets) / scale
     problem = RowProblem.of(kernel, X, rest, s2, w)
     F, norm = values_and_norm(model.basis, alpha, X)
+    # a function that is but rounding of targets that the mean explains
+    nothing = ~np.any(rest, axis=0) & ~np.any(quadratic.less_rounding(scale * F, targets), axis=0)
+    F, norm = np.where(nothing, 0.0, F), np.where(nothing, 0.0, norm)
     fitted = problem.rows(F)
     own = problem.coefficients(alpha) if same_rows(model.basis.points, X) else None
 

@@ -163,16 +163,21 @@ class Greedy:
         return -0.5 * float(np.sum(self.factor.explained))
 
     @property
+    def lower(self) -> float:
+        """What L_min is at least, with rounding allowed for."""
+        return min(self._bound.value, self.upper - self._bound.rounding)
+
+    @property
     def gap(self) -> float:
-        """The Gap (BKM 84)."""
-        return quadratic.gap(self.upper, self._bound.value)
+        """The Gap (BKM 84), with what may be rounding of the bounds in it."""
+        return quadratic.gap(self.upper, self.lower)
 
     @property
     def proved(self) -> Floats:
         """The Gap that the bound there is now proves with 1, 2, ..., m rows, (m,)."""
         uppers = np.maximum(-0.5 * np.cumsum(self.factor.gains), self.upper)
         uppers[-1:] = self.upper
-        return np.array([quadratic.gap(upper, self._bound.value) for upper in uppers])
+        return np.array([quadratic.gap(upper, self.lower) for upper in uppers])
 
     @property
     def state(self) -> GreedyState:
@@ -217,10 +222,16 @@ class Greedy:
         return np.asarray(np.linalg.lstsq(root, both)[0])
 
     def retarget(self, y: ArrayLike) -> None:
-        """Take other targets, with the same basis: O(n m). Bounds are those of the last dual."""
+        """Take other targets, with the same basis: O(n m). Bounds are those of the last dual.
+
+        With all rows for candidates it takes a product with the kernel matrix too.
+        """
         self.rows.retarget(target_columns(y, len(self.rows)))
         self.factor.retarget(self.rows.Y)
         self._bound.retarget()
+        if self._candidates is not None:
+            self._candidates.retarget(self.factor)
+            self._bound.n_products += self._all
         self._gaps = [max(gap, self.gap) for gap in self._gaps]
 
     def grow(
@@ -238,7 +249,7 @@ class Greedy:
         Parameters
         ----------
         tol : float
-            From 0 on, where only `most` or the end of the rows stops it.
+            From 0 on, where only `most`, rounding or the end of the rows stops it.
         most : int, optional
             How many rows there may be; all of them without it.
         progress : function, optional
@@ -274,7 +285,7 @@ class Greedy:
             if not certify and bound.is_near(self.upper, candidates.excess, tol):
                 return "estimated"
             choice = None
-            if factor.size < limit:
+            if factor.size < limit and not bound.is_rounding(self.upper):
                 choice = candidates.choose(factor)
             if choice is None:
                 if certify:
@@ -313,8 +324,8 @@ class Greedy:
             self._bound.step(0.0, 1)
 
     def _add(self, choice: Choice) -> None:
-        w, beta = self.factor.add(*choice)
-        self._candidates_in_use().added(choice.row, w, beta)
+        self.factor.add(*choice)
+        self._candidates_in_use().left[choice.row] = False
 
     def _candidates_in_use(self) -> SomeRows | AllRows:
         assert self._candidates is not None
@@ -331,7 +342,7 @@ class Greedy:
             np.array(factor.indices, dtype=np.intp),
             coefficients,
             fitted,
-            Bounds(min(self._bound.value, self.upper), self.upper, self.gap),
+            Bounds(self.lower, self.upper, self.gap),
             np.array(self._gaps),
             status,
             self._bound.source,

@@ -26,6 +26,7 @@ from scipy.linalg.blas import dtrsm
 
 from mercer.compute import blas_for, row_blocks
 from mercer.inference._conjugate import descend
+from mercer.inference._iterative_errors import quadratics, rounding_of
 from mercer.inference._iterative_run import (
     IterativeProblem,
     IterativeSolution,
@@ -55,8 +56,6 @@ Floats = NDArray[np.float64]
 
 # Columns that are multiplied by K at a time: what this takes beside the result is small.
 _COLUMNS = 256
-# What sums over rows may round of a variance, in units of k(x, x).
-_ROUNDING = 1e-13
 
 
 class IterativeAdjoints(NamedTuple):
@@ -150,10 +149,10 @@ def posterior(
             mean = mean.with_coefficients(solution.beta * scale)
     basis = Basis(problem.kernel, problem.X, features)
     fixed = mean if features is None else Zero()
-    return Posterior(basis, alpha, _explained(work), B, 1, fixed, scale), solution
+    return Posterior(basis, alpha, _explained(problem, work), B, 1, fixed, scale), solution
 
 
-def _explained(work: Work) -> Dense | None:
+def _explained(problem: IterativeProblem, work: Work) -> Dense | None:
     """Return the factor A of a covariance: A'A = F (F'Q F)^-1 F' in the user's units."""
     F = work.preconditioner.root_of_inverse()
     m = F.shape[1]
@@ -164,7 +163,11 @@ def _explained(work: Work) -> Dense | None:
         block = np.ascontiguousarray(F[:, columns])
         with blas_for(m):
             G[:, columns] = F.T @ (work.products.times(block) + block)
-    # Jitter, if any is needed, makes A'A smaller, and variances err on the same side.
+    # Sums round G_ij by units of g_i g_j, and F'k_x by units of g: with as much on the diagonal A'A
+    # is smaller than both can have made it. So it is by jitter, if any is needed.
+    size = work.root * np.sqrt(problem.kernel.diag(problem.X))
+    g = sum(size[rows] @ np.abs(F[rows]) for rows in row_blocks(len(F), _COLUMNS))
+    G[np.diag_indices(m)] += rounding_of(len(F)) * np.sqrt(m) * g**2
     with blas_for(m):
         L = cholesky(np.asfortranarray(0.5 * (G + G.T))).L
         F *= work.root[:, None]
@@ -181,7 +184,8 @@ def variance_bounds(
         a'(k_x + r) <= k_x'Q^-1 k_x <= a'(k_x + r) + r'P^-1 r,
 
     the left side by (BKM 83). Each row is solved for until the bounds are `tol` k(x, x) apart, or
-    `settings.max_iter` steps are done. The mean's coefficients are taken as known.
+    `settings.max_iter` steps are done. What rounding may take is added: some 1e-15 tr K / noise of
+    k(x, x), at most. The mean's coefficients are taken as known.
 
     Parameters
     ----------
@@ -196,7 +200,7 @@ def variance_bounds(
     """
     root, pre, products = starting(problem, out)
     kernel, new = problem.kernel, problem.kernel.inputs(X)
-    prior = kernel.diag(new)
+    prior, size = kernel.diag(new), root * np.sqrt(kernel.diag(problem.X))
     lower, upper = np.empty(len(new)), np.empty(len(new))
     for rows in row_blocks(len(new), _COLUMNS):
         least = tol * prior[rows]
@@ -208,8 +212,7 @@ def variance_bounds(
         max_iter = problem.settings.max_iter
         found = descend(products, pre.solve, sections, enough, max_iter)
         R = sections - products.times(found.A) - found.A
-        upper[rows] = prior[rows] - np.einsum("ij,ij->j", found.A, sections + R)
-        lower[rows] = upper[rows] - np.einsum("ij,ij->j", R, pre.solve(R))
-        slack = _ROUNDING * prior[rows]
-        lower[rows], upper[rows] = lower[rows] - slack, upper[rows] + slack
-    return LatentVariances(np.maximum(lower, 0.0), np.maximum(upper, 0.0))
+        explained = quadratics(pre, size, found.A, sections, R, np.sqrt(prior[rows]))
+        lower[rows] = prior[rows] - explained.upper
+        upper[rows] = prior[rows] - explained.lower
+    return LatentVariances(np.clip(lower, 0.0, prior), np.clip(upper, 0.0, prior))

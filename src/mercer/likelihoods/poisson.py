@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaincc, gammaln, ndtri
 
 from mercer.likelihoods.base import Likelihood, broadcast, check_level, rows_of
+from mercer.likelihoods.tilted import concave
 from mercer.registry import storable
 
 __all__ = ["Poisson"]
@@ -96,12 +97,20 @@ class Poisson(Likelihood):
         # many events exp(f) is as large near the peak.
         off_peak = mean + y * var < np.log(np.maximum(y, 1.0)) - 1.0
         moved = (y > 0) & (var > 0) & np.where(y < 1e4, y**2 * var < 25.0, off_peak)
-        base = super().smoothed(np.where(moved, 0.0, y), mean + np.where(moved, y * var, 0.0), var)
+        centre = mean + np.where(moved, y * var, 0.0)
+        base = super().smoothed(np.where(moved, 0.0, y), centre, var)
         line = y * (mean + 0.5 * y * var) - gammaln(y + 1.0)
         log_z = np.where(moved, line + base[0], base[0])
-        first = np.where(moved, y + base[1], base[1])
+        first, second = np.where(moved, y + base[1], base[1]), np.array(base[2])
+        # The general rule takes it from how p changes the variance of the Gaussian. If that is
+        # narrow, p over it is known to the rounding of f only, and a change of var rate is lost.
+        narrow = moved & (var < 1e-2)
+        narrow &= centre + np.log(np.where(narrow, var, 1.0)) < 0.0
+        if np.any(narrow):
+            m, v = np.asarray(centre)[narrow], np.asarray(var)[narrow]
+            second[narrow] = concave(self, np.zeros(m.size), m, v, 0.5 * np.pi)[2]
         none = log_z == -np.inf  # rates that overflow throughout
-        return log_z, np.where(none, -np.inf, first), np.where(none, -np.inf, base[2])
+        return log_z, np.where(none, -np.inf, first), np.where(none, -np.inf, second)
 
     def predictive_mean(self, mean: ArrayLike, var: ArrayLike) -> Floats:
         """Return exp(mean + var/2); ValueError where it overflows."""
