@@ -137,3 +137,9 @@ def test_a_distance_needs_one_of_two():
         quadratic.distance(zero, zero, zero)
     with pytest.raises(ValueError, match="either the coefficients"):
         quadratic.distance(zero, zero, zero, coefficients=zero, squared_norm=[0.0])
+
+
+def test_what_a_mean_leaves_by_rounding_is_nothing():
+    Y = np.array([[0.1, 1.0], [0.1, 2.0]])
+    rest = np.array([[1.4e-17, -0.5], [0.0, 0.5]])  # 0.1 less a mean of it, and a true remainder
+    np.testing.assert_array_equal(quadratic.less_rounding(rest, Y), [[0.0, -0.5], [0.0, 0.5]])
