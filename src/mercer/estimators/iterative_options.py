@@ -46,8 +46,8 @@ class Iterative:
     A low rank widens error bars: variances are never below the exact ones, and far above them where
     the sections of `rank` rows do not span the kernel. On 1500 rows of one example the latent
     standard deviation is, in the median, 21 times the exact one at rank 5, 3.8 times at 20, and
-    1.0002 times at 100. `GPRegressor.predict_variance_bounds` has the exact one to any digits. The
-    mean does not suffer from it.
+    1.0002 times at 100. ``predict_variance_bounds`` of `GPRegressor` has the exact one to any
+    digits. The mean does not suffer from it.
 
     Short length scales in several dimensions take more rank than there is: on 10,000 rows in 8
     dimensions with a length scale of 1.5, 1000 columns are too few. The fit is slower than
