@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.inference import quadratic
+from mercer.inference import duals, quadratic
 from mercer.inference.duals import Dual, LowRank, RowProblem, refined_dual, residual_dual
 from mercer.kernels import RBF
 from mercer.selection import pivoted_cholesky
@@ -169,3 +169,11 @@ def test_the_best_is_kept_where_rounding_is_all_that_is_left():
     values = [refined_dual(problem, start, lambda R: R, k).value for k in range(0, 200, 5)]
     assert np.all(np.diff(values) <= 0)
     assert np.any(np.diff(values) == 0)
+
+
+def test_one_noise_for_rows_that_differ():
+    s2, weights = duals.one_noise(np.array([0.5, 2.0, 2.0]), np.array([1.0, 3.0, 1.0]))
+    assert s2 == pytest.approx(1.0)  # 3/(2 + 1/2 + 1/2)
+    np.testing.assert_allclose(s2 / weights, [0.5, 2.0 / 3.0, 2.0])
+    assert duals.one_noise(np.full(3, 0.5), np.ones(3)) == (0.5, None)
+    np.testing.assert_array_equal(duals.one_noise(np.full(2, 0.5), np.array([1.0, 2.0]))[1], [1, 2])

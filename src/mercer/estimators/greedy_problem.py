@@ -18,6 +18,7 @@ from mercer.estimators.inducing import different_rows
 from mercer.estimators.prepare_exact import Begun
 from mercer.evidence.sparse import InducingInputs, SparseObjective
 from mercer.inference import APPROXIMATIONS, quadratic
+from mercer.inference.duals import one_noise
 from mercer.inference.greedy import Greedy
 from mercer.kernels import Kernel
 
@@ -56,10 +57,8 @@ class MergedRows:
         data, mean = begun.data, begun.mean
         n, outputs = data.Y.shape
         rows = different_rows(begun)
-        variances = begun.likelihood.variances(n)
-        # as `mercer.certificate` has it
-        noise = float(1.0 / np.mean(1.0 / variances) if np.ptp(variances) else variances[0])
-        weights = noise / variances if data.weights is None else noise / variances * data.weights
+        noise, powers = one_noise(begun.likelihood.variances(n), data.weights)
+        weights = np.ones(n) if powers is None else powers
         estimated = mean.estimate is not None
         fixed = mean.fixed_part(data.X, outputs) if estimated else mean(data.X, outputs)
         Y = (data.Y - fixed) / data.scale

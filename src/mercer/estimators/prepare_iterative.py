@@ -17,6 +17,7 @@ from mercer.estimators.starting import Prepared
 from mercer.evidence import Objective
 from mercer.evidence.guarded import Fitted
 from mercer.evidence.iterative import IterativeObjective
+from mercer.inference.duals import one_noise
 from mercer.inference.iterative import (
     IterativeSolution,
     LatentVariances,
@@ -84,7 +85,7 @@ def certified_attributes(objective: IterativeObjective, fit: Fitted) -> dict[str
     n, solution = len(objective.data.Y), fit.solution
     lower, upper, gap = solution.bounds
     # L is in units of the noise there; where rows differ, that is their harmonic mean
-    noise = 1.0 / float(np.mean(1.0 / fit.likelihood.variances(n)))
+    noise, _ = one_noise(fit.likelihood.variances(n))
     return {
         "gap_": gap,
         "log_posterior_bounds_": (noise * lower, noise * upper),

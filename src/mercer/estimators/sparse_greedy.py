@@ -27,6 +27,7 @@ from mercer.evidence.optimum import Report, tell
 from mercer.evidence.sparse import InducingInputs, SparseObjective
 from mercer.inference import APPROXIMATIONS
 from mercer.inference._variance_bounds import LatentVarianceBounds, VarianceBounds
+from mercer.inference.duals import one_noise
 from mercer.likelihoods import Likelihood
 from mercer.posterior.factors import frozen
 from mercer.registry import storable
@@ -275,11 +276,7 @@ random_state, verbose
                 raise ValueError(f"tol must be a number from 0 on, or None, got {tol!r}")
         _, _, X = self._model(X)
         n = len(self.X_train_)
-        variances = self.likelihood_.variances(n)
-        noise = float(1.0 / np.mean(1.0 / variances))
-        weights = noise / variances
-        if self.sample_weight_ is not None:
-            weights = weights * self.sample_weight_
+        noise, weights = one_noise(self.likelihood_.variances(n), self.sample_weight_)
         model = self.kernel_, self.X_train_, self.basis_indices_, noise, weights
         lower, upper, used = LatentVarianceBounds(*model)(X, tol)
         squares = self._scale**2

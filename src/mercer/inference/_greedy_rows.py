@@ -18,8 +18,8 @@ __all__ = ["GreedyRows"]
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-# Entries of a block of K that is passed over: 8 MB.
-_ENTRIES = 1_048_576
+# Rows of a block of K that is passed over: for each the kernel scales all rows anew.
+_ROWS = 256
 
 
 class GreedyRows:
@@ -93,7 +93,7 @@ class GreedyRows:
         products, squares = [], []
         # One after the other: the kernel has its own tiles, and blocks that wait for those of
         # others would be in memory all at once.
-        for s in row_blocks(len(self), max(1, _ENTRIES // len(self))):
+        for s in row_blocks(len(self), _ROWS):
             K = self.kernel(self.X[s], self.X)
             products.append(K @ Y)
             if squared is None:

@@ -16,7 +16,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from mercer.inference import quadratic
 from mercer.inference._expansion import basis_factor, expansion, same_rows, values_and_norm
-from mercer.inference.duals import Dual, LowRank, RowProblem, refined_dual, residual_dual
+from mercer.inference.duals import (
+    Dual,
+    LowRank,
+    RowProblem,
+    one_noise,
+    refined_dual,
+    residual_dual,
+)
 from mercer.posterior import Basis, Predictive
 from mercer.selection import pivoted_cholesky
 
@@ -135,7 +142,8 @@ def certify(
             f"finite targets of shape {(n, P)} are wanted, a row of outputs for each row of X; got "
             f"an array of shape {targets.shape}"
         )
-    s2, w, kept = _one_noise(noise, weights, n)
+    variances, powers, kept = _checked(noise, weights, n)
+    s2, w = one_noise(variances, powers)
     if not np.all(kept):
         X, targets = X[kept], targets[kept]
     rest = targets - np.asarray(model.mean(X, P), dtype=float)
@@ -220,10 +228,10 @@ def _count(max_steps: Any) -> int:
     return int(max_steps)
 
 
-def _one_noise(
+def _checked(
     noise: ArrayLike, weights: ArrayLike | None, n: int
-) -> tuple[float, Floats | None, NDArray[np.bool_]]:
-    """Return s2, which rows have a weight, and w such that the variance of these is s2/w."""
+) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    """Return variances and weights of the rows that have a weight, and which these are."""
     variances = np.asarray(noise, dtype=float)
     w = np.ones(n) if weights is None else np.asarray(weights, dtype=float)
     if variances.shape not in {(), (n,)} or not np.all((variances > 0) & np.isfinite(variances)):
@@ -236,13 +244,7 @@ def _one_noise(
             f"them 0, got {weights!r}"
         )
     kept = w > 0
-    w = w[kept]
-    if variances.ndim:
-        variances = variances[kept]
-        if np.ptp(variances) > 0:
-            s2 = float(1.0 / np.mean(1.0 / variances))
-            return s2, s2 / variances * w, kept
-    return float(np.max(variances)), None if np.all(w == 1) else w, kept
+    return np.broadcast_to(variances, n)[kept], w[kept], kept
 
 
 def _low_rank(basis: Basis, X: Any, problem: RowProblem) -> LowRank:

@@ -20,7 +20,7 @@ from mercer.inference import quadratic
 from mercer.kernels import Kernel
 from mercer.linalg import cholesky
 
-__all__ = ["Dual", "LowRank", "RowProblem", "refined_dual", "residual_dual"]
+__all__ = ["Dual", "LowRank", "RowProblem", "one_noise", "refined_dual", "residual_dual"]
 
 Floats = NDArray[np.float64]
 
@@ -58,6 +58,20 @@ class RowProblem:
     def coefficients(self, alpha: Floats) -> Floats:
         """Return w^-1/2 times the coefficients alpha (n, P) of kernel sections."""
         return alpha if self.root is None else alpha / self.root[:, None]
+
+
+def one_noise(variances: Floats, weights: Floats | None = None) -> tuple[float, Floats | None]:
+    """Return s2 and w (n,), None for ones, such that row i has the variance s2/w_i.
+
+    s2 is the harmonic mean of variances (n,) that differ, so that their weights are 1 on average;
+    powers of the likelihood are in the weights.
+    """
+    s2 = float(variances[0])
+    if np.ptp(variances) > 0:
+        s2 = float(1.0 / np.mean(1.0 / variances))
+        own = s2 / variances
+        return s2, own if weights is None else own * weights
+    return s2, None if weights is None or np.all(weights == 1) else weights
 
 
 class Dual(NamedTuple):

@@ -12,7 +12,7 @@ lower triangle of the one before.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,20 @@ from mercer.linalg import Factorisation, cholesky, inverse_lower, solve_lower
 from mercer.means import Mean, Zero
 from mercer.posterior import Basis, Dense, InverseTriangular, Posterior
 
-__all__ = ["Adjoints", "ExactProblem", "Solution", "conditioned", "evidence", "posterior", "solve"]
+if TYPE_CHECKING:
+    from mercer.inference._iterative_run import IterativeProblem, IterativeSolution
+    from mercer.posterior.bilinear import Factors
+
+__all__ = [
+    "Adjoints",
+    "ExactProblem",
+    "Solution",
+    "conditioned",
+    "evidence",
+    "posterior",
+    "process",
+    "solve",
+]
 
 Floats = NDArray[np.float64]
 
@@ -187,7 +200,22 @@ def posterior(problem: ExactProblem, mean: Mean, scale: Floats) -> tuple[Posteri
         The units of the outputs.
     """
     solution = solve(problem)
-    L = solution.factor.L
+    A = InverseTriangular(solution.factor.L)
+    return process(problem, solution, A, mean, scale), solution
+
+
+def process(
+    problem: ExactProblem | IterativeProblem,
+    solution: Solution | IterativeSolution,
+    A: Factors,
+    mean: Mean,
+    scale: Floats,
+) -> Posterior:
+    """Return the process over the rows whose covariance is k(x, x') - phi(x)'A'A phi(x').
+
+    Where coefficients of the mean are integrated out they are coefficients of features beside the
+    sections; where they are estimated the mean function has them.
+    """
     alpha, B, features = solution.alpha, None, None
     if problem.H is not None and problem.H.shape[1]:
         if problem.integrate:
@@ -199,4 +227,4 @@ def posterior(problem: ExactProblem, mean: Mean, scale: Floats) -> tuple[Posteri
             mean = mean.with_coefficients(solution.beta * scale)
     basis = Basis(problem.kernel, problem.X, features)
     fixed = mean if features is None else Zero()
-    return Posterior(basis, alpha, InverseTriangular(L), B, 1, fixed, scale), solution
+    return Posterior(basis, alpha, A, B, 1, fixed, scale)

@@ -24,6 +24,7 @@ from mercer.inference._greedy_dual import SubsetDual
 from mercer.inference._greedy_factor import Factor
 from mercer.inference._greedy_rows import GreedyRows
 from mercer.inference._greedy_step import AllRows, Choice, SomeRows, section_of, starting_scores
+from mercer.inference.duals import one_noise
 from mercer.inference.quadratic import Bounds
 from mercer.kernels import Kernel
 from mercer.selection.checks import require_kernel, whole_number
@@ -143,7 +144,7 @@ class Greedy:
         if dual not in DUALS:
             raise ValueError(f"dual must be one of {', '.join(map(repr, DUALS))}, got {dual!r}")
         number = n if n_candidates is None else whole_number("n_candidates", n_candidates)
-        s2, w = _one_noise(noise_variances(noise, n), weights)
+        s2, w = one_noise(noise_variances(noise, n), _powers(weights, n))
         self.rows = GreedyRows(kernel, X, target_columns(y, n), s2, w)
         self._number, self._seed, self._all = number, seed, n_candidates is None
         self.factor = Factor(self.rows.Y, s2)
@@ -350,20 +351,11 @@ class Greedy:
         )
 
 
-def _one_noise(noise: Floats, weights: ArrayLike | None) -> tuple[float, Floats | None]:
-    """Return s2 and weights w, or None for ones, such that the variance of row i is s2/w_i.
-
-    It is the harmonic mean of variances that differ, as in `certificate`.
-    """
+def _powers(weights: ArrayLike | None, n: int) -> Floats | None:
     w = None if weights is None else np.asarray(weights, dtype=float)
-    if w is not None and not (w.shape == noise.shape and np.all((w > 0) & np.isfinite(w))):
-        raise ValueError(
-            f"weights must be {len(noise)} positive numbers, one for each row, got {weights!r}"
-        )
-    if np.ptp(noise) > 0:
-        s2 = float(1.0 / np.mean(1.0 / noise))
-        return s2, s2 / noise if w is None else s2 / noise * w
-    return float(noise[0]), None if w is None or np.all(w == 1) else w
+    if w is not None and not (w.shape == (n,) and np.all((w > 0) & np.isfinite(w))):
+        raise ValueError(f"weights must be {n} positive numbers, one for each row, got {weights!r}")
+    return w
 
 
 def _tolerance(tol: Any) -> float:

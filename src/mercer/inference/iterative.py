@@ -36,9 +36,10 @@ from mercer.inference._iterative_run import (
     starting,
 )
 from mercer.inference._low_rank_adjoint import pull_low_rank, pull_nystrom
+from mercer.inference.exact import process
 from mercer.linalg import cholesky
-from mercer.means import Mean, Zero
-from mercer.posterior import Basis, Dense, Posterior
+from mercer.means import Mean
+from mercer.posterior import Dense, Posterior
 
 __all__ = [
     "IterativeAdjoints",
@@ -139,17 +140,7 @@ def posterior(
     Ctrl-C ends the iterations where they are: the status and the Gap of the solution tell.
     """
     solution, work = run(problem, out, keep=True)
-    alpha, B, features = solution.alpha, None, None
-    if problem.H is not None and problem.H.shape[1]:
-        if problem.integrate:
-            features = mean
-            alpha = np.vstack([alpha, solution.beta])
-            B = Dense(np.hstack([-solution.V.T, solution.root]))
-        else:
-            mean = mean.with_coefficients(solution.beta * scale)
-    basis = Basis(problem.kernel, problem.X, features)
-    fixed = mean if features is None else Zero()
-    return Posterior(basis, alpha, _explained(problem, work), B, 1, fixed, scale), solution
+    return process(problem, solution, _explained(problem, work), mean, scale), solution
 
 
 def _explained(problem: IterativeProblem, work: Work) -> Dense | None:
