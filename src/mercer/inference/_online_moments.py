@@ -1,0 +1,182 @@
+"""Between the moments that an on-line posterior is kept by and the common form of a posterior.
+
+`mercer.linalg.recursion` has the notation: z = (beta, g_B), its mean and covariance.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.compute import blas_for
+from mercer.errors import NotPositiveDefiniteError
+from mercer.linalg import cholesky, inverse_lower, mirror_lower, semidefinite_root, solve_lower
+from mercer.linalg.recursion import Arrays, empty_arrays
+from mercer.means import Mean
+from mercer.posterior import Basis, Dense, InverseTriangular, Posterior
+from mercer.posterior.factors import Factor, RowBlock
+
+__all__ = ["arrays_of", "as_posterior", "packed", "refresh", "unpacked"]
+
+Floats = NDArray[np.float64]
+
+_EPS = float(np.finfo(float).eps)
+# Off-diagonal blocks of a coupled posterior's covariance that may be taken for rounding.
+_COUPLED = 1e-8
+
+
+def refresh(A: Arrays) -> None:
+    """Make Q, P and what is derived of them anew from K and the moments: O(m^3)."""
+    m, r = A.m, A.n_features
+    n = r + m
+    A.whole[1:] = 0
+    with blas_for(n):
+        K = A.K[:m, :m]
+        Q = _inverse(K)
+        Q += Q @ (np.eye(m) - K @ Q)  # a step of Newton's, which doubles the digits
+        A.Q[:m, :m] = 0.5 * (Q + Q.T)
+        for c, S in enumerate(A.S[:, :n, :n]):
+            S[:] = 0.5 * (S + S.T)
+            A.P[c, :n, :n] = _inverse(S)
+            A.curvature[c, :m] = np.einsum("ij,ij->i", Q @ S[r:, r:], Q) - np.diagonal(Q)
+        A.alpha[:, :m] = A.mu[:, r:n] @ A.Q[:m, :m]
+
+
+def _inverse(S: Floats) -> Floats:
+    """Return the inverse of a covariance; of one that is singular, of it and as little as helps."""
+    if not len(S):
+        return np.empty((0, 0))
+    least = len(S) * _EPS * float(np.max(np.diagonal(S), initial=0.0))
+    for ridge in (0.0, least, 1e3 * least, 1e6 * least):
+        try:
+            factor = cholesky(np.array(S, order="F"), ridge)
+            return mirror_lower(inverse_lower(factor.L))
+        except NotPositiveDefiniteError:
+            continue
+    values, vectors = np.linalg.eigh(S)
+    return np.asarray((vectors / np.maximum(values, 1e6 * least)) @ vectors.T)
+
+
+def as_posterior(A: Arrays, basis: Basis, mean: Mean, scale: Floats, weight: int) -> Posterior:
+    """Return the process: cov = w (k - |L^-1 k_B|^2) + |root' e|^2 with K = L L', S = root root'.
+
+    With w = 0 there are no points, and e is phi itself.
+    """
+    m, r = A.m, A.n_features
+    n = r + m
+    with blas_for(n):
+        L = cholesky(np.array(A.K[:m, :m], order="F")).L if m else np.empty((0, 0), order="F")
+        B: list[Factor] = []
+        for S in A.S[:, :n, :n]:
+            root = semidefinite_root(S)
+            sections = _solved(L, root[r:])
+            B.append(Dense(np.ascontiguousarray(np.vstack([sections, root[:r]]).T)))
+        alpha = np.vstack([_solved(L, A.mu[:, r:n].T), A.mu[:, :r].T])
+    if not n:
+        return Posterior(basis, alpha, mean=mean, scale=scale)
+    shared = InverseTriangular(L) if m and weight else None
+    if len(B) == 1:
+        return Posterior(basis, alpha, shared, B[0], weight, mean, scale)
+    c = len(B)
+    own = [RowBlock(F, p * n, c * n) for p, F in enumerate(B)]
+    prior = None if shared is None else [RowBlock(shared, p * m, c * m) for p in range(c)]
+    return Posterior(basis, alpha, prior, own, weight, mean, scale)
+
+
+def _solved(L: Floats, right: Floats) -> Floats:
+    """Return (L L')^-1 times an array."""
+    half = solve_lower(L, np.asfortranarray(right))
+    return solve_lower(L, half, transpose=True, overwrite=True)
+
+
+def arrays_of(posterior: Posterior, cap: int, covariances: int, lift: bool) -> Arrays:
+    """Return the arrays of a posterior, with room for `cap` points.
+
+    Those of a degenerate one are of its weights, as explicit functions; with `lift` they are of
+    its values at the points, as under the full kernel (UV 20b beside 16b).
+
+    Raises
+    ------
+    ValueError
+        If the outputs are coupled by more than rounding: the recursion has one covariance for all,
+        or one for each.
+    """
+    m, r, P = posterior.n_basis, posterior.n_features, posterior.n_outputs
+    as_weights = not posterior.weight and not lift
+    rows = np.zeros((r + m, m + r))
+    rows[:r, m:] = np.eye(r)
+    K = posterior.kernel(posterior.basis.points) if m else np.empty((0, 0))
+    rows[r:, :m] = np.eye(m) if as_weights else K
+    if as_weights:  # phi has the sections first
+        rows = np.eye(m + r)
+    with blas_for(m + r):
+        S = posterior._B.products(rows) - posterior._A.products(rows)
+    if posterior.weight:
+        S[r:, :, r:] += K[:, None, :, None] * np.eye(S.shape[1])[:, None]
+    own = np.stack([S[:, p, :, p] for p in range(S.shape[1])])
+    if len(own) > 1:
+        _require_independent(S, own)
+        if covariances == 1:
+            raise ValueError(
+                "these outputs have a covariance each, and with Gaussian noise they share one; "
+                "continue each output by itself"
+            )
+    features, points = (m + r, 0) if as_weights else (r, m)
+    A = empty_arrays(0 if as_weights else cap, features, P, covariances)
+    n = m + r
+    A.whole[0] = points
+    A.S[:, :n, :n] = own
+    A.mu[:, :n] = (rows @ posterior.alpha).T
+    A.K[:points, :points] = K[:points, :points]
+    refresh(A)
+    return A
+
+
+def _require_independent(S: Floats, own: Floats) -> None:
+    across = S.copy()
+    for p in range(len(own)):
+        across[:, p, :, p] = 0.0
+    if np.max(np.abs(across), initial=0.0) > _COUPLED * np.max(np.abs(own), initial=0.0):
+        raise ValueError(
+            "the outputs of this posterior are coupled, as those of a softmax are, and on-line "
+            "learning keeps one process for each: continue from one with independent outputs "
+            "(multi_class='one_vs_rest')"
+        )
+
+
+# Of each array the axes that have room for points.
+_POINT_AXES = {
+    "K": (0, 1),
+    "Q": (0, 1),
+    "S": (1, 2),
+    "P": (1, 2),
+    "mu": (1,),
+    "alpha": (1,),
+    "curvature": (1,),
+}
+
+
+def packed(A: Arrays) -> dict[str, Any]:
+    """Return the numbers in use, by the names of their arrays, and the room there is."""
+    out: dict[str, Any] = {"cap": len(A.K), "whole": A.whole.copy(), "sums": A.sums.copy()}
+    for name, axes in _POINT_AXES.items():
+        array = getattr(A, name)
+        used = [slice(None)] * array.ndim
+        for axis in axes:
+            used[axis] = slice(array.shape[axis] - len(A.K) + A.m)
+        out[name] = array[tuple(used)].copy()
+    return out
+
+
+def unpacked(state: dict[str, Any]) -> Arrays:
+    """Return the arrays that `packed` was given."""
+    cap, whole = int(state["cap"]), np.asarray(state["whole"], dtype=np.int64)
+    covariances, n, _ = np.shape(state["S"])
+    A = empty_arrays(cap, n - int(whole[0]), len(state["mu"]), covariances)
+    A.whole[:], A.sums[:] = whole, state["sums"]
+    for name in _POINT_AXES:
+        array, used = getattr(A, name), np.asarray(state[name])
+        array[tuple(slice(size) for size in used.shape)] = used
+    return A

@@ -1,0 +1,391 @@
+"""Sparse on-line Gaussian processes: one row at a time, in bounded memory (SOGP 3.3).
+
+The posterior so far is the prior of the next row. Its likelihood is projected on the nearest
+Gaussian process by two numbers, the derivatives q and r of log E[p(y | f)] (SOGP 2.7), and the
+function is kept by its moments at no more than `max_basis` points: a row that the points nearly
+determine changes the moments there, any other becomes a point, and the one that costs least goes.
+With Gaussian noise and room for all rows the result is exact, whatever their order.
+
+Each projection and removal is a step to the posterior of the least KL divergence from the one
+before it (SOGP 3.16), and what these come to is added up.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mercer.compute import blas_for
+from mercer.inference._online_moments import (
+    arrays_of,
+    as_posterior,
+    packed,
+    refresh,
+    unpacked,
+)
+from mercer.inference._tilted import Tilted
+from mercer.kernels import Kernel
+from mercer.likelihoods import Gaussian, Likelihood
+from mercer.linalg.recursion import CRITERIA, NOVELTIES, Arrays, Rules, empty_arrays, recursion
+from mercer.linalg.smoothing import SITES
+from mercer.means import Mean, Zero
+from mercer.posterior import Basis, Posterior
+from mercer.registry import storable
+
+__all__ = ["CRITERIA", "NOVELTIES", "Before", "OnlineProcess"]
+
+Floats = NDArray[np.float64]
+
+# Rows whose kernel values are found together: with the points and with each other.
+_BLOCK = 128
+# The least gamma of a point, in units of k(x, x). Q has entries of its inverse.
+_FLOOR = 1e-10
+
+
+class Before(NamedTuple):
+    """What the process said of rows before it learned them.
+
+    mean, var : (n, P) of the latent functions
+    log_density : (n,) of the observations, added over outputs; NaN for a row that was skipped: its
+        likelihood is 0 wherever the process can be, or tells no Gaussian. 0 for one of weight 0.
+    """
+
+    mean: Floats
+    var: Floats
+    log_density: Floats
+
+
+@storable
+class OnlineProcess:
+    """A posterior that learns rows as they come.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        A covariance.
+    likelihood : Likelihood
+        Of one latent value; several outputs have a latent function each.
+    mean : Mean, optional
+        The mean function; zero without it.
+    max_basis : int, default 100
+        How many points the function is kept by.
+    tol : float, default 1e-6
+        What a row must add to become a point: its variance given the points, in units of k(x, x)
+        (SOGP 3.14), or by ``novelty="mean"`` what leaving it out would change the mean by, in units
+        of the function's standard deviation (SOGP 3.13).
+    novelty : {"geometry", "mean"}
+    criterion : {"mean", "kl"}
+        Which point goes: the one that the mean (SOGP 3.18) or the process as a whole, by the
+        divergence, loses least by. Of several outputs that which loses most counts (SOGP 4.8).
+    forget : float, default 0.0
+        The part of what is known that is lost with each row, for functions that drift; below 1.
+    n_outputs : int, default 1
+    scale : (P,) array, optional
+        The units of the outputs.
+
+    Notes
+    -----
+    O(m^2) time a row and output, whatever has been seen, and some arrays of m^2. One compiled loop
+    for a block of rows where the likelihood has a `compiled_site`; else a call of `smoothed` a row.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        likelihood: Likelihood,
+        mean: Mean | None = None,
+        *,
+        max_basis: int = 100,
+        tol: float = 1e-6,
+        novelty: str = "geometry",
+        criterion: str = "mean",
+        forget: float = 0.0,
+        n_outputs: int = 1,
+        scale: ArrayLike | None = None,
+    ) -> None:
+        covariances = 1 if isinstance(likelihood, Gaussian) else n_outputs
+        arrays = empty_arrays(max_basis + 1, 0, n_outputs, covariances)
+        units = np.ones(n_outputs) if scale is None else np.array(scale, dtype=float)
+        self._set(Basis(kernel), likelihood, mean, arrays, units, 1)
+        self._obey(max_basis, tol, novelty, criterion, forget)
+
+    def _set(
+        self,
+        basis: Basis,
+        likelihood: Likelihood,
+        mean: Mean | None,
+        arrays: Arrays,
+        scale: Floats,
+        weight: int,
+    ) -> None:
+        self.kernel, self.likelihood = basis.kernel, likelihood
+        self.mean_function: Mean = Zero() if mean is None else mean
+        self.arrays, self.scale = arrays, scale
+        self._basis, self._weight = basis, weight
+        self.n_seen = 0
+
+    def _obey(
+        self, max_basis: int, tol: float, novelty: str, criterion: str, forget: float
+    ) -> None:
+        most = max_basis if self._weight else -1
+        choices = CRITERIA.index(criterion), NOVELTIES.index(novelty)
+        self.rules = Rules(most, *choices, float(tol), _FLOOR, 1.0 - float(forget))
+
+    @classmethod
+    def from_posterior(
+        cls,
+        posterior: Posterior,
+        likelihood: Likelihood,
+        *,
+        max_basis: int | None = None,
+        lift: bool = False,
+        tol: float = 1e-6,
+        novelty: str = "geometry",
+        criterion: str = "mean",
+        forget: float = 0.0,
+    ) -> Self:
+        """Go on from any posterior whose outputs are not coupled.
+
+        One of more than `max_basis` points is pruned first, and so is one with points that are all
+        but determined by others; what that costs is the first part of `projection_loss`. Of a
+        degenerate one (w = 0) only weights are updated, unless `lift` re-bases it on the full
+        kernel: the posterior of DTC on the same points.
+        """
+        weight = 1 if lift else posterior.weight
+        loss = 0.0
+        most = max_basis or max(posterior.n_basis, 1)
+        if posterior.weight:
+            posterior, loss = posterior.prune(min(most, _sound(posterior)))
+        cap = max(most, posterior.n_basis) + 1
+        c = 1 if isinstance(likelihood, Gaussian) else posterior.n_outputs
+        arrays = arrays_of(posterior, cap, c, lift)
+        new = cls.__new__(cls)
+        mean, scale = posterior.mean_function, np.array(posterior.scale)
+        new._set(posterior.basis, likelihood, mean, arrays, scale, weight)
+        new._obey(most, tol, novelty, criterion, forget)
+        arrays.sums[0] = loss
+        while weight and arrays.m > most:  # a degenerate one that was lifted
+            new._remove_one()
+        return new
+
+    # --- its parts ------------------------------------------------------------------------------
+
+    @property
+    def n_basis(self) -> int:
+        """The number of points."""
+        return self.arrays.m if self._weight else self._basis.n_points
+
+    @property
+    def points(self) -> Any:
+        """The points, as rows of inputs."""
+        return self._basis.points
+
+    @property
+    def projection_loss(self) -> float:
+        """The divergences that projections and removals have cost, added up, in nats."""
+        return float(self.arrays.sums[0])
+
+    @property
+    def log_evidence(self) -> float:
+        """The log predictive density of all rows, each given those before it."""
+        _, total, weight = self.arrays.sums
+        return float(total - weight * np.sum(np.log(self.scale)))
+
+    def posterior(self) -> Posterior:
+        """Return the process as it is now."""
+        return as_posterior(
+            self.arrays, self._basis, self.mean_function, self.scale, self._weight
+        )
+
+    # --- learning -------------------------------------------------------------------------------
+
+    def learn(self, X: Any, Y: ArrayLike, weights: ArrayLike | None = None) -> Before:
+        """Learn rows in their order; return what was predicted of each before.
+
+        Parameters
+        ----------
+        X : inputs
+            n rows.
+        Y : array of shape (n, P)
+            Observations; labels are -1 and 1.
+        weights : array of shape (n,), optional
+            Powers of the likelihood. A row of weight 2 is learned twice; one of weight 1.5 in two
+            steps of power 3/4.
+        """
+        X = self.kernel.inputs(X)
+        n, outputs = len(X), len(self.arrays.mu)
+        Y = np.ascontiguousarray(np.asarray(Y, dtype=float).reshape(n, outputs) / self.scale)
+        w = np.ones(n) if weights is None else np.array(weights, dtype=float)
+        shape = (n, outputs)
+        before = Before(np.zeros(shape), np.zeros(shape), np.zeros(n))
+        for start in range(0, n, _BLOCK):
+            rows = slice(start, start + _BLOCK)
+            self._learn_block(X[rows], Y[rows], w[rows], Before(*(a[rows] for a in before)))
+        before.mean[:] *= self.scale
+        before.var[:] *= self.scale**2
+        before.log_density[:] -= w * np.sum(np.log(self.scale))
+        self.n_seen += n
+        return before
+
+    def _learn_block(self, X: Any, Y: Floats, w: Floats, before: Before) -> None:
+        A, old = self.arrays, self.arrays.m
+        offsets = np.ascontiguousarray(self.mean_function(X, len(A.mu)) / self.scale)
+        variances = np.ascontiguousarray(self.kernel.diag(X)) if self._weight else np.zeros(len(X))
+        H = self._features(X)
+        block = self._kernel_values(X, old)
+        A.source[:old] = np.arange(old)
+        spreads = np.zeros((len(X), len(A.S)))
+        with blas_for(A.m + 1):
+            if self._is_compiled(w):
+                name, p = self._site
+                given = A, self.rules, block, variances, H, Y, offsets, w, SITES.index(name), p, old
+                out = before.mean, spreads, before.log_density
+                done = 0
+                while done < len(X):
+                    done = recursion().advance(*given, done, *out)
+                    if A.whole[2]:
+                        refresh(A)
+            else:
+                self._advance(block, variances, H, Y, offsets, w, old, before, spreads)
+        before.var[:] = spreads
+        if self._weight:
+            everything = [self._basis.points, X] if old else [X]
+            points = np.concatenate(everything)[A.source[: A.m]]
+            self._basis = Basis(self.kernel, points, self._basis.features)
+
+    def _features(self, X: Any) -> Floats:
+        """Return h(x), or of a degenerate process phi(x), at the rows of X."""
+        if not self._weight:
+            return self._basis.phi(X)
+        if self._basis.features is None:
+            return np.empty((len(X), 0))
+        return np.ascontiguousarray(self._basis.features.features(X))
+
+    def _kernel_values(self, X: Any, old: int) -> Floats:
+        """Return the kernel between these rows and all that can be points while they are learned.
+
+        They are the same numbers whatever other rows are in the block.
+        """
+        if not self._weight:
+            return np.empty((len(X), 0))
+        among = self.kernel(X) if self.rules.max_basis > 0 else np.empty((len(X), 0))
+        if not old:
+            return np.ascontiguousarray(among)
+        return np.hstack([self.kernel(X, self._basis.points), among])
+
+    @property
+    def _site(self) -> tuple[str, Floats]:
+        site = self.likelihood.compiled_site()
+        assert site is not None
+        return site
+
+    def _is_compiled(self, w: Floats) -> bool:
+        site = self.likelihood.compiled_site()
+        if site is None or not hasattr(recursion(), "advance"):
+            return False
+        return site[0] == "gaussian" or bool(np.all(w == np.round(w)))
+
+    def _advance(
+        self,
+        block: Floats,
+        variances: Floats,
+        H: Floats,
+        Y: Floats,
+        offsets: Floats,
+        w: Floats,
+        old: int,
+        before: Before,
+        spreads: Floats,
+    ) -> None:
+        """Do what the compiled `advance` does, by `Likelihood.smoothed` of each row."""
+        A, steps = self.arrays, recursion()
+        r = A.n_features
+        for i in np.flatnonzero(w > 0):
+            times = int(np.ceil(w[i]))
+            tilted = Tilted(self.likelihood, Y[i], np.full(len(A.mu), w[i] / times))
+            for time in range(times):
+                if self.rules.keep < 1.0 and time == 0:
+                    steps.forget(A, self.rules.keep)
+                A.k[: A.m] = block[i, A.source[: A.m]]
+                A.e[:r] = H[i]
+                gamma = steps.predict(A, float(variances[i]))
+                mean = A.mean + offsets[i]
+                var = np.broadcast_to(gamma + A.spread, mean.shape)
+                log_z, A.q[:], slope = tilted.moments(mean, var)
+                A.r[:] = slope[: len(A.r)]
+                if time == 0:
+                    before.mean[i], spreads[i] = mean, gamma + A.spread
+                total = float(np.sum(log_z))
+                before.log_density[i] += total
+                if not (np.isfinite(total) and np.all(np.isfinite([*A.q, *A.r]))):
+                    before.log_density[i] = np.nan
+                    break
+                A.sums[1:] += total, w[i] / times
+                steps.learn(A, self.rules, float(variances[i]), gamma, old + int(i))
+            if A.whole[2]:
+                refresh(A)
+
+    # --- keeping ------------------------------------------------------------------------------
+
+    def to_state(self) -> dict[str, Any]:
+        """Return what `from_state` needs: every number that later rows depend on, as it is."""
+        return {
+            "basis": self._basis,
+            "likelihood": self.likelihood,
+            "mean": self.mean_function,
+            "scale": self.scale,
+            "weight": self._weight,
+            "rules": list(self.rules),
+            "n_seen": self.n_seen,
+            "arrays": packed(self.arrays),
+        }
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        """Rebuild from `to_state`."""
+        new = cls.__new__(cls)
+        arrays, scale = unpacked(state["arrays"]), np.array(state["scale"], dtype=float)
+        model = state["basis"], state["likelihood"], state["mean"]
+        new._set(*model, arrays, scale, int(state["weight"]))
+        most, criterion, novelty, *rest = state["rules"]
+        new.rules = Rules(int(most), int(criterion), int(novelty), *map(float, rest))
+        new.n_seen = int(state["n_seen"])
+        return new
+
+    # --- changing -------------------------------------------------------------------------------
+
+    def prune(self, n: int) -> float:
+        """Remove points by the criterion until n are left; return what that cost, in nats."""
+        if not self._weight:
+            raise ValueError(
+                "a degenerate posterior keeps its basis while it is continued: prune it before, by "
+                "posterior.prune(n, noise), or continue it with lift=True"
+            )
+        before = self.projection_loss
+        while self.arrays.m > n:
+            self._remove_one()
+        return self.projection_loss - before
+
+    def _remove_one(self) -> None:
+        A = self.arrays
+        A.source[: A.m] = np.arange(A.m)
+        recursion().remove(A, recursion().cheapest(A, self.rules), self.rules.keep < 1.0)
+        self._basis = Basis(
+            self.kernel, self._basis.points[A.source[: A.m]], self._basis.features
+        )
+        A.whole[1] += 1
+        if A.whole[1] >= 64:  # as rounding builds up
+            refresh(A)
+
+
+def _sound(posterior: Posterior) -> int:
+    """Return how many of the points are not all but determined by the others."""
+    from scipy.linalg.lapack import dpstrf
+
+    if not posterior.n_basis:
+        return 1
+    K = np.array(posterior.kernel(posterior.basis.points), order="F")
+    least = 10.0 * _FLOOR * float(np.max(np.diagonal(K)))
+    return max(int(dpstrf(K, tol=least, lower=1)[2]), 1)

@@ -1,0 +1,241 @@
+"""The NumPy twin of the compiled recursion: the same arrays and functions, slower, easy to read.
+
+It states what the compiled one computes; the tests hold that to it, and it runs where Numba cannot
+be imported. `mercer.linalg.recursion` has the notation.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.linalg.recursion import Arrays, Rules
+
+__all__ = ["cheapest", "forget", "learn", "predict", "remove"]
+
+Floats = NDArray[np.float64]
+
+#: Changes of the basis between two checks of Q and P, and what these may show: of Q times the Gram
+#: matrix of the points, and of P times S, less the identity, in a vector of ones and minus ones.
+CHECK_EVERY = 256
+Q_DRIFT, P_DRIFT = 1e-9, 1e-6
+#: A row leaves at least this part of the variance of f there: what is sharper is rounding.
+SHARPEST = 1e-12
+_TINY = 1e-300
+
+
+def forget(A: Arrays, keep: float) -> None:
+    """Let the function drift: g becomes sqrt(keep) g and an independent draw of the prior.
+
+    Rows of the past are then seen through k(x, x') sqrt(keep)^|t - t'|, a process in time as well.
+    The coefficients of explicit functions do not drift.
+    """
+    m, r = A.m, A.n_features
+    root, B = math.sqrt(keep), slice(r, r + m)
+    for S in A.S:
+        S[B, B] = keep * S[B, B] + (1.0 - keep) * A.K[:m, :m]
+        S[B, :r] *= root
+        S[:r, B] *= root
+    A.mu[:, B] *= root
+    A.alpha[:, :m] *= root
+    A.curvature[:, :m] *= keep
+
+
+def predict(A: Arrays, variance: float) -> float:
+    """Find e, S e, e'mu and e'S e of a row whose k and h are in place; return gamma (SOGP 3.14).
+
+    Parameters
+    ----------
+    A : Arrays
+        With k_B(x) in `k` and h(x) in the first entries of `e`.
+    variance : float
+        k(x, x).
+    """
+    m, r = A.m, A.n_features
+    n = r + m
+    A.e[r:n] = A.Q[:m, :m] @ A.k[:m]  # (SOGP 3.7)
+    gamma = variance - float(A.e[r:n] @ A.k[:m])
+    A.s[:, :n] = A.S[:, :n, :n] @ A.e[:n]
+    A.spread[:] = np.maximum(A.s[:, :n] @ A.e[:n], 0.0)
+    A.mean[:] = A.mu[:, :n] @ A.e[:n]
+    return max(gamma, 0.0)
+
+
+def learn(A: Arrays, rules: Rules, variance: float, gamma: float, source: int) -> None:
+    """Take in the row that `predict` was called for, whose q and r are in place.
+
+    A row that is new enough becomes a point (SOGP 2.9), and if there are too many the one with the
+    least score goes; any other row changes the moments at the points there are (SOGP 3.2).
+
+    Parameters
+    ----------
+    A : Arrays
+    rules : Rules
+    variance, gamma : float
+        k(x, x), and what the points leave of it.
+    source : int
+        What `source` is to say of the row, should it become a point.
+    """
+    A.r[:] = np.maximum(A.r, (SHARPEST - 1.0) / np.maximum(gamma + A.spread, _TINY))
+    is_new = rules.max_basis > 0 and gamma > rules.floor * variance
+    if rules.novelty == 0:
+        is_new = is_new and gamma > rules.tol * variance
+    else:  # by what a projection would change the mean (SOGP 3.13)
+        is_new = is_new and np.max(np.abs(A.q)) * gamma > rules.tol * math.sqrt(variance)
+    if not is_new:
+        _project(A, gamma)
+        return
+    _add(A, gamma, source, variance)
+    if A.m > rules.max_basis:
+        remove(A, cheapest(A, rules), rules.keep < 1.0)
+    A.whole[1] += 1
+    if A.whole[1] >= CHECK_EVERY:
+        A.whole[1] = 0
+        A.whole[2] = _has_drifted(A, rules.keep < 1.0)
+
+
+def _project(A: Arrays, gamma: float) -> None:
+    """Update the moments without a new point, and add what that costs (SOGP 3.2).
+
+    It is the row made a point and that point removed: with P_ii = 1/gamma + the row's precision
+    -r/(1 + r var), the score below comes to [ln((1 + r e'S e)/(1 + r var)) + gamma (r + q^2)]/2.
+    """
+    m, r = A.m, A.n_features
+    n = r + m
+    for c, s in enumerate(A.s[:, :n]):
+        slope, B = A.r[c], A.Q[:m, :m] @ s[r:]
+        inside = max(1.0 + slope * A.spread[c], SHARPEST)
+        outside = max(1.0 + slope * (A.spread[c] + gamma), SHARPEST)
+        lost = math.log(inside / outside) + gamma * slope
+        A.curvature[c, :m] += slope * B**2
+        for p in _sharing(A, c):
+            A.mu[p, :n] += A.q[p] * s
+            A.alpha[p, :m] += A.q[p] * B
+            A.sums[0] += max(0.5 * (lost + gamma * A.q[p] ** 2), 0.0)
+        A.S[c, :n, :n] += slope * np.outer(s, s)
+        A.P[c, :n, :n] -= slope / inside * np.outer(A.e[:n], A.e[:n])
+
+
+def _add(A: Arrays, gamma: float, source: int, variance: float) -> None:
+    """Make the row a point, and update (SOGP 2.9, 3.15)."""
+    m, r = A.m, A.n_features
+    n = r + m
+    e, e_k = A.e[:n], A.e[r:n]
+    for c, s in enumerate(A.s[:, :n]):
+        S, P, slope = A.S[c], A.P[c], A.r[c]
+        cross = gamma + float(e_k @ s[r:])  # the covariance of the new g with f
+        # Of alpha and C the last coordinate is q and r, that of the unit vector (SOGP 2.9).
+        rest = A.Q[:m, :m] @ s[r:] - e_k
+        A.curvature[c, :m] += slope * rest**2
+        A.curvature[c, m] = slope
+        for p in _sharing(A, c):
+            mean = float(e_k @ A.mu[p, r:n])
+            A.mu[p, :n] += A.q[p] * s
+            A.mu[p, n] = mean + A.q[p] * cross
+            A.alpha[p, :m] += A.q[p] * rest
+            A.alpha[p, m] = A.q[p]
+        shared = s - S[:n, :r] @ e[:r]  # the covariance of z with the new g
+        own = gamma + float(shared[r:] @ e_k) + slope * cross**2
+        S[:n, :n] += slope * np.outer(s, s)
+        S[n, :n] = S[:n, n] = shared + slope * cross * s
+        S[n, n] = own
+        # The prior's conditional of the new g, and the precision that the row gives to h'beta + g.
+        sharp = -slope / max(1.0 + slope * (gamma + A.spread[c]), SHARPEST)
+        P[r:n, r:n] += np.outer(e_k, e_k) / gamma
+        P[:r, :r] += sharp * np.outer(e[:r], e[:r])
+        P[n, :r] = P[:r, n] = sharp * e[:r]
+        P[n, r:n] = P[r:n, n] = -e_k / gamma
+        P[n, n] = 1.0 / gamma + sharp
+    A.Q[:m, :m] += np.outer(e_k, e_k) / gamma  # (SOGP 3.15)
+    A.Q[m, :m] = A.Q[:m, m] = -e_k / gamma
+    A.Q[m, m] = 1.0 / gamma
+    A.K[m, :m] = A.K[:m, m] = A.k[:m]
+    A.K[m, m] = variance
+    A.source[m] = source
+    A.whole[0] = m + 1
+
+
+def cheapest(A: Arrays, rules: Rules) -> int:
+    """Return the point of the least score, which of several outputs is their largest (SOGP 4.8)."""
+    m, r = A.m, A.n_features
+    q = np.diagonal(A.Q)[:m]
+    if rules.criterion == 0:
+        scores = np.abs(A.alpha[:, :m]) / q  # (SOGP 3.18)
+    else:  # twice the divergence; see `posterior.pruning_greedy`
+        precisions = np.einsum("cii->ci", A.P)[:, r : r + m]
+        scores = np.log(np.maximum(precisions / q, _TINY))
+        scores = scores + (A.curvature[:, :m] + A.alpha[:, :m] ** 2) / q
+    return int(np.argmin(np.max(scores, axis=0)))
+
+
+def remove(A: Arrays, j: int, anew: bool) -> None:
+    """Remove point j and add what that costs (SOGP 3.16); the last point takes its place.
+
+    Of the moments a row and a column go. With t = Q_j/Q_jj, alpha loses alpha_j t, the diagonal of
+    C gains C_jj t^2 - 2 t C_j, Q loses Q_jj t t', and P a Schur complement.
+
+    Parameters
+    ----------
+    A : Arrays
+    j : int
+    anew : bool
+        Whether P is to be made anew from S first, where forgetting has left it behind.
+    """
+    m, r = A.m, A.n_features
+    n, last = r + m, m - 1
+    column = A.Q[:m, j].copy()
+    q, t = column[j], column / column[j]
+    for c in range(len(A.S)):
+        S, P = A.S[c], A.P[c]
+        if anew:
+            ridge = n * 2e-16 * np.max(np.diagonal(S)[:n])
+            inverse = np.linalg.inv(S[:n, :n] + ridge * np.eye(n))
+            P[:n, :n] = 0.5 * (inverse + inverse.T)
+        C = A.Q[:m, :m] @ (S[r:n, r:n] @ column) - column
+        own = C[j]
+        lost = math.log(max(P[r + j, r + j] / q, _TINY)) + own / q
+        A.curvature[c, :m] += t * (own * t - 2.0 * C)
+        for p in _sharing(A, c):
+            a = A.alpha[p, j]
+            A.sums[0] += max(0.5 * (lost + a * a / q), 0.0)
+            A.alpha[p, :m] -= a * t
+            A.alpha[p, j], A.mu[p, r + j] = A.alpha[p, last], A.mu[p, r + last]
+        A.curvature[c, j] = A.curvature[c, last]
+        row = P[r + j, :n].copy()
+        if row[r + j] > 0.0:
+            P[:n, :n] -= np.outer(row, row) / row[r + j]
+        _move(S, r + last, r + j)
+        _move(P, r + last, r + j)
+    A.Q[:m, :m] -= np.outer(column, column) / q
+    _move(A.Q, last, j)
+    _move(A.K, last, j)
+    A.source[j] = A.source[last]
+    A.whole[0] = last
+
+
+def _move(A: Floats, old: int, new: int) -> None:
+    """Put the last row and column of a symmetric matrix in the place of others."""
+    corner = A[old, old]
+    A[new, :old] = A[old, :old]
+    A[new, new] = corner
+    A[:old, new] = A[new, :old]
+
+
+def _sharing(A: Arrays, c: int) -> range:
+    """Return the outputs whose covariance is number c."""
+    return range(c, c + 1) if len(A.S) > 1 else range(len(A.mu))
+
+
+def _has_drifted(A: Arrays, anew: bool) -> bool:
+    """Return whether rounding has built up in Q or P."""
+    m, n = A.m, A.n_features + A.m
+    probe = np.where((np.arange(n) * 2654435761 >> 13) & 1, 1.0, -1.0)
+    back = A.Q[:m, :m] @ (A.K[:m, :m] @ probe[:m])
+    if not np.all(np.abs(back - probe[:m]) <= Q_DRIFT):
+        return True
+    if anew:
+        return False
+    back = np.einsum("cij,cj->ci", A.P[:, :n, :n], A.S[:, :n, :n] @ probe)
+    return not np.all(np.abs(back - probe) <= P_DRIFT)

@@ -1,0 +1,142 @@
+"""The arrays of an on-line posterior, and the choice between its compiled loops and their twin.
+
+A posterior over the points b_1..b_m of a basis is kept by its moments there. With g(x) the part of
+f that the kernel is the prior of, h(x) r explicit functions and beta their coefficients,
+
+    f(x) = h(x)'beta + g(x),   g(x) = e_k(x)'g_B + rest,   e_k(x) = Q k_B(x)  (SOGP 3.7),
+
+where the rest has the prior's conditional variance gamma (SOGP 3.14). The coordinates are
+z = (beta, g_B), and a point's share in them is e = (h(x), e_k(x)). Mean and variance of f are
+
+    e'mu   and   gamma + e'S e,
+
+which is (SOGP 2.8) with alpha = Q mu_B and C = Q S_BB Q - Q, written so that nothing cancels.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.linalg.loops import loops
+
+__all__ = ["CRITERIA", "NOVELTIES", "Arrays", "Rules", "empty_arrays", "recursion"]
+
+Floats = NDArray[np.float64]
+Whole = NDArray[np.int64]
+
+#: By what a point is chosen that goes, and by what one is taken for new; the order is their code.
+CRITERIA = ("mean", "kl")
+NOVELTIES = ("geometry", "mean")
+
+
+class Arrays(NamedTuple):
+    """What the recursion changes in place, with room for `cap` points; c covariances, P outputs.
+
+    The first m of `cap` entries are in use, and after them anything.
+
+    whole : (3,) m; changes of the basis since the last check; whether a check has failed
+    source : (cap,) which column of a block's kernel matrix holds a point's values
+    sums : (3,) the divergence that projections have cost; the log predictive density and the weight
+        of all rows so far
+    K, Q : (cap, cap) the Gram matrix of the points and its inverse
+    S, P : (c, r + cap, r + cap) the covariance of z and its inverse
+    mu : (P, r + cap) the mean of z
+    alpha, curvature : (P, cap), (c, cap) Q mu_B, and the diagonal of C = Q S_BB Q - Q
+    k, e, s : (cap,), (r + cap,), (c, r + cap) of the last row: kernel values, share e, and S e
+    mean, spread : (P,), (c,) of the last row: e'mu and e'S e
+    q, r : (P,), (c,) the derivatives of the last row's log Z (SOGP 2.7)
+    u, v : (cap,) room to work in
+    """
+
+    whole: Whole
+    source: Whole
+    sums: Floats
+    K: Floats
+    Q: Floats
+    S: Floats
+    P: Floats
+    mu: Floats
+    alpha: Floats
+    curvature: Floats
+    k: Floats
+    e: Floats
+    s: Floats
+    mean: Floats
+    spread: Floats
+    q: Floats
+    r: Floats
+    u: Floats
+    v: Floats
+
+    @property
+    def m(self) -> int:
+        """How many points there are."""
+        return int(self.whole[0])
+
+    @property
+    def n_features(self) -> int:
+        """How many explicit functions there are."""
+        return self.S.shape[1] - self.K.shape[0]
+
+
+class Rules(NamedTuple):
+    """What decides about points.
+
+    max_basis : how many there may be; -1 adds none
+    criterion, novelty : positions in `CRITERIA` and `NOVELTIES`
+    tol : the least novelty of a point that is added, in units of k(x, x) or, by the mean, of its
+        root
+    floor : the least gamma of one, in units of k(x, x), whatever `novelty` says
+    keep : what one step leaves of the posterior's difference from the prior; 1 forgets nothing
+    """
+
+    max_basis: int
+    criterion: int
+    novelty: int
+    tol: float
+    floor: float
+    keep: float
+
+
+def empty_arrays(cap: int, features: int, outputs: int, covariances: int) -> Arrays:
+    """Return the arrays of a posterior without points."""
+    n = features + cap
+    shapes: dict[str, tuple[int, ...]] = {
+        "sums": (3,),
+        "K": (cap, cap),
+        "Q": (cap, cap),
+        "S": (covariances, n, n),
+        "P": (covariances, n, n),
+        "mu": (outputs, n),
+        "alpha": (outputs, cap),
+        "curvature": (covariances, cap),
+        "k": (cap,),
+        "e": (n,),
+        "s": (covariances, n),
+        "mean": (outputs,),
+        "spread": (covariances,),
+        "q": (outputs,),
+        "r": (covariances,),
+        "u": (cap,),
+        "v": (cap,),
+    }
+    arrays: dict[str, Any] = {name: np.zeros(shape) for name, shape in shapes.items()}
+    whole, source = np.zeros(3, dtype=np.int64), np.zeros(cap, dtype=np.int64)
+    return Arrays(whole=whole, source=source, **arrays)
+
+
+@cache
+def recursion() -> ModuleType:
+    """Return the module of the recursion: compiled where Numba works, NumPy elsewhere."""
+    if loops().__name__.endswith("_twins"):
+        from mercer.linalg import _recursion_twins
+
+        return _recursion_twins
+    from mercer.linalg import _recursion
+
+    return _recursion

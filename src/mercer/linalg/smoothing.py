@@ -1,0 +1,1 @@
+SITES = ("gaussian",)
