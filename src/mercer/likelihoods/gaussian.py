@@ -185,10 +185,3 @@ class Gaussian(RowNoise):
 
     def _with(self, parameters: dict[str, Parameter], children: tuple[Any, ...]) -> Self:
         return type(self)(parameters["noise"]) if parameters else self
-
-
-def _cs(self):
-    return ("gaussian", np.array([float(self.noise)]))
-
-
-Gaussian.compiled_site = _cs

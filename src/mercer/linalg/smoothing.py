@@ -1,1 +1,0 @@
-SITES = ("gaussian",)
