@@ -197,9 +197,7 @@ class OnlineProcess:
 
     def posterior(self) -> Posterior:
         """Return the process as it is now."""
-        return as_posterior(
-            self.arrays, self._basis, self.mean_function, self.scale, self._weight
-        )
+        return as_posterior(self.arrays, self._basis, self.mean_function, self.scale, self._weight)
 
     # --- learning -------------------------------------------------------------------------------
 
@@ -312,7 +310,7 @@ class OnlineProcess:
                     steps.forget(A, self.rules.keep)
                 A.k[: A.m] = block[i, A.source[: A.m]]
                 A.e[:r] = H[i]
-                gamma = steps.predict(A, float(variances[i]))
+                gamma = steps.predict(A, float(variances[i]), self.rules.floor)
                 mean = A.mean + offsets[i]
                 var = np.broadcast_to(gamma + A.spread, mean.shape)
                 log_z, A.q[:], slope = tilted.moments(mean, var)
@@ -374,9 +372,7 @@ class OnlineProcess:
         A = self.arrays
         A.source[: A.m] = np.arange(A.m)
         recursion().remove(A, recursion().cheapest(A, self.rules), self.rules.keep < 1.0)
-        self._basis = Basis(
-            self.kernel, self._basis.points[A.source[: A.m]], self._basis.features
-        )
+        self._basis = Basis(self.kernel, self._basis.points[A.source[: A.m]], self._basis.features)
         A.whole[1] += 1
         if A.whole[1] >= 64:  # as rounding builds up
             refresh(A)

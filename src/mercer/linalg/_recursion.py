@@ -12,7 +12,16 @@ import numpy as np
 from numba import boolean, float64, int64, njit, types, void
 
 from mercer.linalg._elementary import COMMON, MAP
-from mercer.linalg._recursion_twins import CHECK_EVERY, P_DRIFT, Q_DRIFT, REFINED, SHARPEST
+from mercer.linalg._recursion_twins import (
+    CHECK_EVERY,
+    NEAR,
+    P_DRIFT,
+    Q_DRIFT,
+    REFINED,
+    SELDOM,
+    SHARPEST,
+    TINY,
+)
 from mercer.linalg._smoothing import smoothed
 from mercer.linalg.recursion import Arrays, Rules
 
@@ -25,7 +34,7 @@ _GivenVector = types.Array(float64, 1, "C", readonly=True)
 _A = types.NamedTuple(
     (
         _Whole, _Whole, _Vector, _Matrix, _Matrix, _Stack, _Stack, _Matrix, _Matrix, _Matrix,
-        _Vector, _Vector, _Matrix, _Vector, _Vector, _Vector, _Vector, _Vector, _Vector,
+        _Vector, _Vector, _Matrix, _Vector, _Vector, _Vector, _Vector, _Matrix, _Vector, _Vector,
     ),
     Arrays,
 )  # fmt: skip
@@ -74,6 +83,36 @@ def _add_outer(A, first, n, scale, x):  # type: ignore[no-untyped-def]
             a[j] += t * x[j]
 
 
+@njit(void(_Matrix, int64, int64, float64, _Vector, _Vector, _Vector), **_SUM)
+def _add_outer_times(A, r, m, scale, x, y, out):  # type: ignore[no-untyped-def]
+    # A += scale x x', and out[:m] = A[r:, r:] y[:m], while a row of A is at hand
+    n = r + m
+    for i in range(n):
+        a = A[i, :n]
+        t = scale * x[i]
+        for j in range(n):
+            a[j] += t * x[j]
+        if i >= r:
+            total = 0.0
+            for j in range(m):
+                total += a[r + j] * y[j]
+            out[i - r] = total
+
+
+@njit(void(_Matrix, int64, int64, int64, float64, _Vector, float64, _Vector), **MAP)
+def _add_two(A, r, m, n, a, x, b, y):  # type: ignore[no-untyped-def]
+    # A[:n, :n] += b y y', and a x x' on the coordinates from r on
+    for i in range(n):
+        row = A[i, :n]
+        t = b * y[i]
+        for j in range(n):
+            row[j] += t * y[j]
+        if i >= r:
+            t = a * x[i]
+            for j in range(r, n):
+                row[j] += t * x[j]
+
+
 @njit(float64(_Vector, _Vector, int64), **_SUM)
 def _dot(x, y, n):  # type: ignore[no-untyped-def]
     total = 0.0
@@ -90,6 +129,13 @@ def _move(A, old, new):  # type: ignore[no-untyped-def]
     A[new, new] = A[old, old]
     for i in range(old):
         A[i, new] = A[new, i]
+
+
+@njit(void(_Matrix, int64, int64), **MAP)
+def _mirror(A, j, n):  # type: ignore[no-untyped-def]
+    # the first n entries of row j into column j
+    for i in range(n):
+        A[i, j] = A[j, i]
 
 
 @njit(void(_A, float64), **MAP)
@@ -112,31 +158,36 @@ def forget(A, keep):  # type: ignore[no-untyped-def]
             A.alpha[p, i] *= root
 
 
-@njit(float64(_A, _Vector, int64), **MAP)
-def _residual(A, e_k, m):  # type: ignore[no-untyped-def]
-    # u = k - K e_k
-    _times(A.K, 0, m, e_k, A.u)
-    largest = 0.0
+@njit(float64(_A, _Vector, float64, float64), **MAP)
+def _refined(A, e_k, variance, gamma):  # type: ignore[no-untyped-def]
+    m, rest = A.whole[0], A.v
+    for time in range(2):
+        _times(A.K, 0, m, e_k, rest)
+        worst = 0.0
+        for i in range(m):
+            rest[i] = A.k[i] - rest[i]
+            worst = max(worst, abs(rest[i]))
+        if time == 1 or worst <= REFINED * gamma:
+            break
+        if worst > Q_DRIFT * variance:
+            A.whole[2] = 1
+        _times(A.Q, 0, m, rest, A.u[0])
+        for i in range(m):
+            e_k[i] += A.u[0, i]
+    gamma = variance
     for i in range(m):
-        A.u[i] = A.k[i] - A.u[i]
-        largest = max(largest, abs(A.u[i]))
-    return largest
+        gamma -= e_k[i] * (A.k[i] + rest[i])
+    return gamma
 
 
-@njit(float64(_A, float64), **MAP)
-def predict(A, variance):  # type: ignore[no-untyped-def]
+@njit(float64(_A, float64, float64), **MAP)
+def predict(A, variance, floor):  # type: ignore[no-untyped-def]
     m, r = A.whole[0], A.S.shape[1] - A.K.shape[0]
     e_k = A.e[r:]
     _times(A.Q, 0, m, A.k, e_k)
-    if _residual(A, e_k, m) > REFINED * variance:
-        _times(A.Q, 0, m, A.u, A.v)
-        for i in range(m):
-            e_k[i] += A.v[i]
-        if _residual(A, e_k, m) > Q_DRIFT * variance:
-            A.whole[2] = 1
-    gamma = variance
-    for i in range(m):
-        gamma -= e_k[i] * (A.k[i] + A.u[i])
+    gamma = variance - _dot(e_k, A.k, m)
+    if gamma > floor * variance and (gamma < NEAR * variance or A.whole[1] % SELDOM == 0):
+        gamma = _refined(A, e_k, variance, gamma)
     for c in range(A.S.shape[0]):
         _times(A.S[c], 0, r + m, A.e, A.s[c])
         A.spread[c] = max(_dot(A.e, A.s[c], r + m), 0.0)
@@ -150,78 +201,96 @@ def _project(A, gamma):  # type: ignore[no-untyped-def]
     m, r = A.whole[0], A.S.shape[1] - A.K.shape[0]
     outputs, covariances = A.mu.shape[0], A.S.shape[0]
     for c in range(covariances):
-        s, slope = A.s[c], A.r[c]
-        inside = 1.0 + slope * A.spread[c]
+        s, slope, u = A.s[c], A.r[c], A.u[c]
+        inside = max(1.0 + slope * A.spread[c], SHARPEST)
         outside = max(1.0 + slope * (A.spread[c] + gamma), SHARPEST)
-        lost = math.log(max(inside, SHARPEST) / outside) + gamma * slope
-        _times(A.Q, 0, m, s[r:], A.u)
+        lost = math.log(inside / outside) + gamma * slope
         for i in range(m):
-            A.curvature[c, i] += slope * A.u[i] ** 2
+            A.curvature[c, i] += slope * u[i] ** 2
         for p in range(c, c + 1 if covariances > 1 else outputs):
             q = A.q[p]
             for i in range(r + m):
                 A.mu[p, i] += q * s[i]
             for i in range(m):
-                A.alpha[p, i] += q * A.u[i]
+                A.alpha[p, i] += q * u[i]
             A.sums[0] += max(0.5 * (lost + gamma * q * q), 0.0)
         _add_outer(A.S[c], 0, r + m, slope, s)
-        _add_outer(A.P[c], 0, r + m, -slope / max(inside, SHARPEST), A.e)
+        _add_outer(A.P[c], 0, r + m, -slope / inside, A.e)
+
+
+@njit(float64(_A, int64, float64), **MAP)
+def _learn_means(A, c, gamma):  # type: ignore[no-untyped-def]
+    # mu, alpha and the diagonal of C with the row as point m; returns cov(its g, f)
+    m, r = A.whole[0], A.S.shape[1] - A.K.shape[0]
+    outputs, covariances = A.mu.shape[0], A.S.shape[0]
+    e_k, s, u, slope = A.e[r:], A.s[c], A.u[c], A.r[c]
+    cross = gamma + _dot(e_k, s[r:], m)
+    for i in range(m):
+        u[i] -= e_k[i]
+        A.curvature[c, i] += slope * u[i] ** 2
+    A.curvature[c, m] = slope
+    for p in range(c, c + 1 if covariances > 1 else outputs):
+        q, mean = A.q[p], _dot(e_k, A.mu[p, r:], m)
+        for i in range(r + m):
+            A.mu[p, i] += q * s[i]
+        A.mu[p, r + m] = mean + q * cross
+        for i in range(m):
+            A.alpha[p, i] += q * u[i]
+        A.alpha[p, m] = q
+    return cross
+
+
+@njit(float64(_Matrix, _Vector, _Vector, int64, int64), **MAP)
+def _shared(S, s, e, i, r):  # type: ignore[no-untyped-def]
+    # the covariance of coordinate i with the new g, which is f less the explicit functions
+    shared = s[i]
+    for j in range(r):
+        shared -= S[i, j] * e[j]
+    return shared
 
 
 @njit(void(_A, float64, int64, float64), **MAP)
 def _add(A, gamma, source, variance):  # type: ignore[no-untyped-def]
     m, r = A.whole[0], A.S.shape[1] - A.K.shape[0]
-    outputs, covariances = A.mu.shape[0], A.S.shape[0]
     n, e_k = r + m, A.e[r:]
-    for c in range(covariances):
+    for c in range(A.S.shape[0]):
         S, P, s, slope = A.S[c], A.P[c], A.s[c], A.r[c]
-        cross = gamma + _dot(e_k, s[r:], m)  # of the new g with f
-        _times(A.Q, 0, m, s[r:], A.u)
-        for i in range(m):
-            A.u[i] -= e_k[i]
-            A.curvature[c, i] += slope * A.u[i] ** 2
-        A.curvature[c, m] = slope
-        for p in range(c, c + 1 if covariances > 1 else outputs):
-            q, mean = A.q[p], _dot(e_k, A.mu[p, r:], m)
-            for i in range(n):
-                A.mu[p, i] += q * s[i]
-            A.mu[p, n] = mean + q * cross
-            for i in range(m):
-                A.alpha[p, i] += q * A.u[i]
-            A.alpha[p, m] = q
+        cross = _learn_means(A, c, gamma)
         own = gamma + slope * cross * cross
-        new = S[n]
         for i in range(n):
-            shared = s[i]  # the covariance of coordinate i with the new g
-            for j in range(r):
-                shared -= S[i, j] * A.e[j]
+            shared = _shared(S, s, A.e, i, r)
             if i >= r:
                 own += shared * A.e[i]
-            new[i] = shared + slope * cross * s[i]
-        new[n] = own
+            S[n, i] = shared + slope * cross * s[i]
+        S[n, n] = own
         _add_outer(S, 0, n, slope, s)
-        for i in range(n):
-            S[i, n] = new[i]
         sharp = -slope / max(1.0 + slope * (gamma + A.spread[c]), SHARPEST)
         _add_outer(P, r, m, 1.0 / gamma, e_k)
         for i in range(r):
             for j in range(r):
                 P[i, j] += sharp * A.e[i] * A.e[j]
             P[n, i] = sharp * A.e[i]
-            P[i, n] = P[n, i]
         for i in range(m):
             P[n, r + i] = -e_k[i] / gamma
-            P[r + i, n] = P[n, r + i]
         P[n, n] = 1.0 / gamma + sharp
+        _mirror(S, n, n)
+        _mirror(P, n, n)
     _add_outer(A.Q, 0, m, 1.0 / gamma, e_k)
     for i in range(m):
         A.Q[m, i] = -e_k[i] / gamma
-        A.Q[i, m] = A.Q[m, i]
         A.K[m, i] = A.k[i]
-        A.K[i, m] = A.k[i]
     A.Q[m, m], A.K[m, m] = 1.0 / gamma, variance
+    _mirror(A.Q, m, m)
+    _mirror(A.K, m, m)
     A.source[m] = source
     A.whole[0] = m + 1
+
+
+@njit(float64(int64, float64, float64, float64, float64), **MAP)
+def _score(criterion, q, precision, curvature, alpha):  # type: ignore[no-untyped-def]
+    if criterion == 0:
+        return abs(alpha) / q
+    return math.log(max(precision / q, TINY)) + (curvature + alpha * alpha) / q
 
 
 @njit(int64(_A, _R), **MAP)
@@ -229,18 +298,45 @@ def cheapest(A, rules):  # type: ignore[no-untyped-def]
     m, r = A.whole[0], A.S.shape[1] - A.K.shape[0]
     best, least = 0, math.inf
     for i in range(m):
-        q, score = A.Q[i, i], -math.inf
+        worst = -math.inf
         for p in range(A.alpha.shape[0]):
-            if rules.criterion == 0:
-                cost = abs(A.alpha[p, i]) / q
-            else:
-                c = p if A.S.shape[0] > 1 else 0
-                ratio = max(A.P[c, r + i, r + i] / q, 1e-300)
-                cost = math.log(ratio) + (A.curvature[c, i] + A.alpha[p, i] ** 2) / q
-            score = max(score, cost)
-        if score < least:
-            best, least = i, score
+            c = p if A.S.shape[0] > 1 else 0
+            precision, curvature = A.P[c, r + i, r + i], A.curvature[c, i]
+            score = _score(rules.criterion, A.Q[i, i], precision, curvature, A.alpha[p, i])
+            worst = max(worst, score)
+        if worst < least:
+            best, least = i, worst
     return best
+
+
+@njit(int64(_A, _R, float64), **MAP)
+def _leaving(A, rules, gamma):  # type: ignore[no-untyped-def]
+    # Which point goes if the row becomes one: itself has the number m, and -1 is none. All is as
+    # it would be with the row among the points.
+    m, r = A.whole[0], A.S.shape[1] - A.K.shape[0]
+    best, least, redundant, most = -1, math.inf, -1, 1.0 / rules.floor
+    for i in range(m + 1):
+        e = A.e[r + i] if i < m else -1.0
+        q = (A.Q[i, i] if i < m else 0.0) + e * e / gamma
+        if i < m and q * A.K[i, i] > most:
+            redundant, most = i, q * A.K[i, i]
+        worst = -math.inf
+        for p in range(A.alpha.shape[0]):
+            c = p if A.S.shape[0] > 1 else 0
+            slope = A.r[c]
+            if i < m:
+                u = A.u[c, i] - e
+                precision = A.P[c, r + i, r + i] + e * e / gamma
+                curvature, alpha = A.curvature[c, i] + slope * u * u, A.alpha[p, i] + A.q[p] * u
+            else:
+                precision = q - slope / max(1.0 + slope * (gamma + A.spread[c]), SHARPEST)
+                curvature, alpha = slope, A.q[p]
+            worst = max(worst, _score(rules.criterion, q, precision, curvature, alpha))
+        if worst < least:
+            best, least = i, worst
+    if redundant >= 0:
+        return redundant
+    return best if m >= rules.max_basis else -1
 
 
 @njit(void(_A, int64, boolean), **MAP)
@@ -267,10 +363,10 @@ def remove(A, j, anew):  # type: ignore[no-untyped-def]
             for i in range(n):
                 for k in range(n):
                     P[i, k] = 0.5 * (square[i, k] + square[k, i])
-        _times(S, r, m, column, A.u)
-        _times(A.Q, 0, m, A.u, A.e)  # of which C_j is all but Q_j
+        _times(S, r, m, column, A.u[c])
+        _times(A.Q, 0, m, A.u[c], A.e)  # of which C_j is all but Q_j
         own = A.e[j] - q_j
-        lost = math.log(max(P[r + j, r + j] / q_j, 1e-300)) + own / q_j
+        lost = math.log(max(P[r + j, r + j] / q_j, TINY)) + own / q_j
         for i in range(m):
             A.curvature[c, i] += t[i] * (own * t[i] - 2.0 * (A.e[i] - column[i]))
         for p in range(c, c + 1 if covariances > 1 else outputs):
@@ -293,6 +389,79 @@ def remove(A, j, anew):  # type: ignore[no-untyped-def]
     A.whole[0] = last
 
 
+@njit(void(_A, float64, int64, float64, int64), **MAP)
+def _exchange(A, gamma, source, variance, j):  # type: ignore[no-untyped-def]
+    # `_add` and `remove(j)` in one pass over each matrix; the row takes the place of point j.
+    m, r = A.whole[0], A.S.shape[1] - A.K.shape[0]
+    outputs, covariances = A.mu.shape[0], A.S.shape[0]
+    n, e_k, column, w = r + m, A.e[r:], A.v, A.w
+    ratio = e_k[j] / gamma
+    for i in range(m):
+        column[i] = A.Q[j, i] + ratio * e_k[i]
+    column[m] = -ratio
+    q_j = column[j]
+    for c in range(covariances):
+        S, P, s, slope = A.S[c], A.P[c], A.s[c], A.r[c]
+        cross = _learn_means(A, c, gamma)
+        own = gamma + slope * cross * cross
+        new = A.s[covariances]
+        for i in range(n):
+            shared = _shared(S, s, A.e, i, r)
+            if i >= r:
+                own += shared * A.e[i]
+            new[i] = shared + slope * cross * s[i]
+        new[n] = own
+        _add_outer_times(S, r, m, slope, s, column, w)
+        for i in range(m):
+            w[i] += new[r + i] * column[m]
+        w[m] = _dot(new[r:], column, m + 1)
+        # C_j of the extended C = Q S Q - Q, by the old Q and what the row has added to it
+        _times(A.Q, 0, m, w, A.u[c])
+        shift = (_dot(e_k, w, m) - w[m]) / gamma
+        for i in range(m):
+            A.u[c, i] += shift * e_k[i] - column[i]
+        last, own = -shift - column[m], A.u[c, j]
+        # P_j of the extended P
+        sharp = -slope / max(1.0 + slope * (gamma + A.spread[c]), SHARPEST)
+        for i in range(n):
+            w[i] = P[r + j, i] + (ratio * A.e[i] if i >= r else 0.0)
+        w[n] = -ratio
+        lost = math.log(max(w[r + j] / q_j, TINY)) + own / q_j
+        for i in range(m):
+            t = column[i] / q_j
+            A.curvature[c, i] += t * (own * t - 2.0 * A.u[c, i])
+        t = column[m] / q_j
+        A.curvature[c, j] = A.curvature[c, m] + t * (own * t - 2.0 * last)
+        for p in range(c, c + 1 if covariances > 1 else outputs):
+            a = A.alpha[p, j]
+            A.sums[0] += max(0.5 * (lost + a * a / q_j), 0.0)
+            for i in range(m + 1):
+                A.alpha[p, i] -= a * column[i] / q_j
+            A.alpha[p, j], A.mu[p, r + j] = A.alpha[p, m], A.mu[p, r + m]
+        for i in range(n):
+            S[r + j, i] = new[i]
+        S[r + j, r + j] = new[n]
+        _mirror(S, r + j, n)
+        scale = -1.0 / w[r + j] if w[r + j] > 0.0 else 0.0
+        _add_two(P, r, m, n, 1.0 / gamma, A.e, scale, w)
+        for i in range(r):
+            for k in range(r):
+                P[i, k] += sharp * A.e[i] * A.e[k]
+        for i in range(n):
+            old = sharp * A.e[i] if i < r else -A.e[i] / gamma
+            P[r + j, i] = old + scale * w[n] * w[i]
+        P[r + j, r + j] = 1.0 / gamma + sharp + scale * w[n] * w[n]
+        _mirror(P, r + j, n)
+    _add_two(A.Q, 0, m, m, 1.0 / gamma, e_k, -1.0 / q_j, column)
+    for i in range(m):
+        A.Q[j, i] = -e_k[i] / gamma - column[m] * column[i] / q_j
+        A.K[j, i] = A.k[i]
+    A.Q[j, j], A.K[j, j] = 1.0 / gamma - column[m] ** 2 / q_j, variance
+    _mirror(A.Q, j, m)
+    _mirror(A.K, j, m)
+    A.source[j] = source
+
+
 @njit(int64(_A), **MAP)
 def _has_drifted(A):  # type: ignore[no-untyped-def]
     m, r = A.whole[0], A.S.shape[1] - A.K.shape[0]
@@ -309,38 +478,32 @@ def _has_drifted(A):  # type: ignore[no-untyped-def]
     return 0
 
 
-@njit(int64(_A, float64), **MAP)
-def _redundant(A, floor):  # type: ignore[no-untyped-def]
-    most, found = 1.0 / floor, -1
-    for i in range(A.whole[0]):
-        if A.Q[i, i] * A.K[i, i] > most:
-            most, found = A.Q[i, i] * A.K[i, i], i
-    return found
-
-
 @njit(void(_A, _R, float64, float64, int64), **MAP)
 def learn(A, rules, variance, gamma, source):  # type: ignore[no-untyped-def]
-    outputs, covariances = A.mu.shape[0], A.S.shape[0]
+    m, r = A.whole[0], A.S.shape[1] - A.K.shape[0]
     largest = 0.0
-    for p in range(outputs):
+    for p in range(A.mu.shape[0]):
         largest = max(largest, abs(A.q[p]))
-    for c in range(covariances):
-        bound = (SHARPEST - 1.0) / max(gamma + A.spread[c], 1e-300)
-        A.r[c] = max(A.r[c], bound)
+    for c in range(A.S.shape[0]):
+        A.r[c] = max(A.r[c], (SHARPEST - 1.0) / max(gamma + A.spread[c], TINY))
+        _times(A.Q, 0, m, A.s[c, r:], A.u[c])
     is_new = rules.max_basis > 0 and gamma > rules.floor * variance
     if rules.novelty == 0:
         is_new = is_new and gamma > rules.tol * variance
     else:
         is_new = is_new and largest * gamma > rules.tol * math.sqrt(variance)
-    if not is_new:
+    j = m
+    if is_new:
+        j = _leaving(A, rules, gamma)
+    if j == m:
         _project(A, gamma)
         return
-    _add(A, gamma, source, variance)
-    j = _redundant(A, rules.floor)
-    if j < 0 and A.whole[0] > rules.max_basis:
-        j = cheapest(A, rules)
-    if j >= 0:
-        remove(A, j, rules.keep < 1.0)
+    if j >= 0 and rules.keep == 1.0:
+        _exchange(A, gamma, source, variance, j)
+    else:
+        _add(A, gamma, source, variance)
+        if j >= 0:
+            remove(A, j, True)
     A.whole[1] += 1
     if A.whole[1] >= CHECK_EVERY:
         A.whole[1] = 0
@@ -375,7 +538,7 @@ def advance(A, rules, block, variances, H, y, offsets, weights, kind, parameters
                 A.k[j] = block[i, A.source[j]]
             for j in range(r):
                 A.e[j] = H[i, j]
-            gamma = predict(A, variances[i])
+            gamma = predict(A, variances[i], rules.floor)
             total = 0.0
             for p in range(outputs):
                 c = p if covariances > 1 else 0
