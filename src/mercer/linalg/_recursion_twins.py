@@ -184,7 +184,7 @@ def _add(A: Arrays, gamma: float, source: int, variance: float) -> None:
 def _redundant(A: Arrays, floor: float) -> int:
     """Return the point that the others, the new one among them, determine most, or -1.
 
-    Without this the points would be new when they came, and their Gram matrix singular for all that.
+    Without this all points would have been new when they came, and their Gram matrix be singular.
     """
     m = A.m
     determined = np.diagonal(A.Q)[:m] * np.diagonal(A.K)[:m]

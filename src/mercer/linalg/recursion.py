@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from mercer.linalg.loops import loops
 
-__all__ = ["CRITERIA", "NOVELTIES", "Arrays", "Rules", "empty_arrays", "recursion"]
+__all__ = ["CRITERIA", "NOVELTIES", "Arrays", "Block", "Rules", "empty_arrays", "recursion"]
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -47,8 +47,8 @@ class Arrays(NamedTuple):
     S, P : (c, r + cap, r + cap) the covariance of z and its inverse
     mu : (P, r + cap) the mean of z
     alpha, curvature : (P, cap), (c, cap) Q mu_B, and the diagonal of C = Q S_BB Q - Q
-    k, e, s : (cap,), (r + cap,), (c + 1, r + cap) of the last row: kernel values, share e, and S e, with
-        room for one more
+    k, e, s : (cap,), (r + cap,), (c + 1, r + cap) of the last row: kernel values, share e, and S e
+        with room for one more
     mean, spread : (P,), (c,) of the last row: e'mu and e'S e
     q, r : (P,), (c,) the derivatives of the last row's log Z (SOGP 2.7)
     u : (c, cap) of the last row: Q times what s has of the points
@@ -84,7 +84,7 @@ class Arrays(NamedTuple):
     @property
     def n_features(self) -> int:
         """How many explicit functions there are."""
-        return self.S.shape[1] - self.K.shape[0]
+        return int(self.S.shape[1] - self.K.shape[0])
 
 
 class Rules(NamedTuple):
@@ -105,6 +105,29 @@ class Rules(NamedTuple):
     tol: float
     floor: float
     keep: float
+
+
+class Block(NamedTuple):
+    """Rows that are learned together: b of them, of P outputs, with c covariances.
+
+    kernel : (b, points there were + b) the kernel with all that can be points meanwhile
+    variances : (b,) k(x, x)
+    features : (b, r) h(x)
+    y, offsets : (b, P) observations, and the mean function
+    weights : (b,) powers of the likelihood
+    mean, spread : (b, P), (b, c) for the mean and variance of f before a row is learned
+    log_density : (b,) for the log density of its observations; 0 to begin with
+    """
+
+    kernel: Floats
+    variances: Floats
+    features: Floats
+    y: Floats
+    offsets: Floats
+    weights: Floats
+    mean: Floats
+    spread: Floats
+    log_density: Floats
 
 
 def empty_arrays(cap: int, features: int, outputs: int, covariances: int) -> Arrays:
