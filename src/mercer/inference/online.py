@@ -371,7 +371,7 @@ class OnlineProcess:
     def _remove_one(self) -> None:
         A = self.arrays
         A.source[: A.m] = np.arange(A.m)
-        recursion().remove(A, recursion().cheapest(A, self.rules), self.rules.keep < 1.0)
+        recursion().remove(A, recursion().cheapest(A, self.rules))
         self._basis = Basis(
             self.kernel, self._basis.points[A.source[: A.m]], self._basis.features
         )

@@ -205,8 +205,29 @@ def _add(A, gamma, source, variance):  # type: ignore[no-untyped-def]
     A.whole[0] = m + 1
 
 
+@njit(void(_A), **MAP)
+def _renew(A):  # type: ignore[no-untyped-def]
+    n = A.S.shape[1] - A.K.shape[0] + A.whole[0]
+    for c in range(A.S.shape[0]):
+        S, P = A.S[c], A.P[c]
+        square = np.empty((n, n))
+        most = 0.0
+        for i in range(n):
+            most = max(most, S[i, i])
+        for i in range(n):
+            for k in range(n):
+                square[i, k] = S[i, k]
+            square[i, i] += n * 2e-16 * most
+        square = np.linalg.inv(square)
+        for i in range(n):
+            for k in range(n):
+                P[i, k] = 0.5 * (square[i, k] + square[k, i])
+
+
 @njit(int64(_A, _R), **MAP)
 def cheapest(A, rules):  # type: ignore[no-untyped-def]
+    if rules.keep < 1.0:
+        _renew(A)
     m, r = A.whole[0], A.S.shape[1] - A.K.shape[0]
     best, least = 0, math.inf
     for i in range(m):
@@ -224,8 +245,8 @@ def cheapest(A, rules):  # type: ignore[no-untyped-def]
     return best
 
 
-@njit(void(_A, int64, boolean), **MAP)
-def remove(A, j, anew):  # type: ignore[no-untyped-def]
+@njit(void(_A, int64), **MAP)
+def remove(A, j):  # type: ignore[no-untyped-def]
     m, r = A.whole[0], A.S.shape[1] - A.K.shape[0]
     outputs, covariances = A.mu.shape[0], A.S.shape[0]
     n, last, q_j = r + m, m - 1, A.Q[j, j]
@@ -235,19 +256,6 @@ def remove(A, j, anew):  # type: ignore[no-untyped-def]
         t[i] = column[i] / q_j
     for c in range(covariances):
         S, P = A.S[c], A.P[c]
-        if anew:
-            square = np.empty((n, n))
-            most = 0.0
-            for i in range(n):
-                most = max(most, S[i, i])
-            for i in range(n):
-                for k in range(n):
-                    square[i, k] = S[i, k]
-                square[i, i] += n * 2e-16 * most
-            square = np.linalg.inv(square)
-            for i in range(n):
-                for k in range(n):
-                    P[i, k] = 0.5 * (square[i, k] + square[k, i])
         _times(S, r, m, column, A.u)
         _times(A.Q, 0, m, A.u, A.e)  # of which C_j is all but Q_j
         own = A.e[j] - q_j
@@ -318,7 +326,7 @@ def learn(A, rules, variance, gamma, source):  # type: ignore[no-untyped-def]
         return
     _add(A, gamma, source, variance)
     if A.whole[0] > rules.max_basis:
-        remove(A, cheapest(A, rules), rules.keep < 1.0)
+        remove(A, cheapest(A, rules))
     A.whole[1] += 1
     if A.whole[1] >= CHECK_EVERY:
         A.whole[1] = 0

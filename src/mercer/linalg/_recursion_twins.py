@@ -89,7 +89,7 @@ def learn(A: Arrays, rules: Rules, variance: float, gamma: float, source: int) -
         return
     _add(A, gamma, source, variance)
     if A.m > rules.max_basis:
-        remove(A, cheapest(A, rules), rules.keep < 1.0)
+        remove(A, cheapest(A, rules))
     A.whole[1] += 1
     if A.whole[1] >= CHECK_EVERY:
         A.whole[1] = 0
@@ -158,7 +158,12 @@ def _add(A: Arrays, gamma: float, source: int, variance: float) -> None:
 
 
 def cheapest(A: Arrays, rules: Rules) -> int:
-    """Return the point of the least score, which of several outputs is their largest (SOGP 4.8)."""
+    """Return the point of the least score, which of several outputs is their largest (SOGP 4.8).
+
+    P, which forgetting has left behind, is made anew first: this score and `remove` go by it.
+    """
+    if rules.keep < 1.0:
+        _renew(A)
     m, r = A.m, A.n_features
     q = np.diagonal(A.Q)[:m]
     if rules.criterion == 0:
@@ -170,18 +175,20 @@ def cheapest(A: Arrays, rules: Rules) -> int:
     return int(np.argmin(np.max(scores, axis=0)))
 
 
-def remove(A: Arrays, j: int, anew: bool) -> None:
+def _renew(A: Arrays) -> None:
+    """Make P anew from S."""
+    n = A.n_features + A.m
+    for S, P in zip(A.S, A.P, strict=True):
+        ridge = n * 2e-16 * np.max(np.diagonal(S)[:n])
+        inverse = np.linalg.inv(S[:n, :n] + ridge * np.eye(n))
+        P[:n, :n] = 0.5 * (inverse + inverse.T)
+
+
+def remove(A: Arrays, j: int) -> None:
     """Remove point j and add what that costs (SOGP 3.16); the last point takes its place.
 
     Of the moments a row and a column go. With t = Q_j/Q_jj, alpha loses alpha_j t, the diagonal of
     C gains C_jj t^2 - 2 t C_j, Q loses Q_jj t t', and P a Schur complement.
-
-    Parameters
-    ----------
-    A : Arrays
-    j : int
-    anew : bool
-        Whether P is to be made anew from S first, where forgetting has left it behind.
     """
     m, r = A.m, A.n_features
     n, last = r + m, m - 1
@@ -189,10 +196,6 @@ def remove(A: Arrays, j: int, anew: bool) -> None:
     q, t = column[j], column / column[j]
     for c in range(len(A.S)):
         S, P = A.S[c], A.P[c]
-        if anew:
-            ridge = n * 2e-16 * np.max(np.diagonal(S)[:n])
-            inverse = np.linalg.inv(S[:n, :n] + ridge * np.eye(n))
-            P[:n, :n] = 0.5 * (inverse + inverse.T)
         C = A.Q[:m, :m] @ (S[r:n, r:n] @ column) - column
         own = C[j]
         lost = math.log(max(P[r + j, r + j] / q, _TINY)) + own / q
