@@ -208,7 +208,7 @@ class Textbook:
 
 
 class Everywhere:
-    """The Gaussian of z = (beta, g_1..g_N) at all N points, f_i = h_i'beta + g_i; P outputs share it.
+    """The Gaussian of z = (beta, g_1..g_N) at all N points, where f_i = h_i'beta + g_i.
 
     K : (N, N) the prior covariance of g, by which what is not kept is filled in
     H : (N, r) explicit functions
@@ -236,10 +236,10 @@ class Everywhere:
         a = np.r_[self.H[i], np.eye(len(self.K))[i]]
         s = self.cov @ a
         results = [site(y[p], a @ self.mean[:, p], a @ s) for p in range(len(y))]
-        for p, (log_z, q, r) in enumerate(results):
+        for p, (log_z, q, _) in enumerate(results):
             self.log_evidence += log_z
             self.mean[:, p] += q * s
-        self.cov += r * np.outer(s, s)
+        self.cov += results[0][2] * np.outer(s, s)  # which the outputs share
 
     def novelty(self, i):
         B = self.basis

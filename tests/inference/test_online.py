@@ -73,7 +73,9 @@ def test_what_is_said_of_a_row_is_the_exact_prediction_from_the_rows_before():
         )
         np.testing.assert_allclose(before.mean[i], mean[0], rtol=1e-8)
         np.testing.assert_allclose(before.var[i], cov[0, 0], rtol=1e-8)
-        density = sum(gaussian_site(NOISE)(y, m, cov[0, 0])[0] for y, m in zip(Y[i], mean[0], strict=True))
+        density = sum(
+            gaussian_site(NOISE)(y, m, cov[0, 0])[0] for y, m in zip(Y[i], mean[0], strict=True)
+        )
         assert before.log_density[i] == pytest.approx(density, rel=1e-8)
 
 
@@ -130,7 +132,10 @@ def test_explicit_functions_beside_a_basis_that_is_full(max_basis, criterion):
     cov = np.block(
         [
             [beta_cov, -beta_cov @ (gain @ H[:6]).T],
-            [-(gain @ H[:6]) @ beta_cov, K - gain @ K[:6] + gain @ H[:6] @ beta_cov @ (gain @ H[:6]).T],
+            [
+                -(gain @ H[:6]) @ beta_cov,
+                K - gain @ K[:6] + gain @ H[:6] @ beta_cov @ (gain @ H[:6]).T,
+            ],
         ]
     )
     mean = np.vstack([beta, gain @ (Y[:6] - H[:6] @ beta)])
@@ -171,7 +176,10 @@ def test_any_chunking_gives_the_same(seed, cuts, criterion, novelty, forget):
     options = {"criterion": criterion, "novelty": novelty, "forget": forget, "tol": 1e-3}
     whole, pieces = process(12, 2, **options), process(12, 2, **options)
     expected = whole.learn(X, Y)
-    got = [pieces.learn(*rows) for rows in zip(np.split(X, sorted(cuts)), np.split(Y, sorted(cuts)), strict=True)]
+    got = [
+        pieces.learn(*rows)
+        for rows in zip(np.split(X, sorted(cuts)), np.split(Y, sorted(cuts)), strict=True)
+    ]
     same(whole, pieces)
     for name in ("mean", "var", "log_density"):
         joined = np.concatenate([getattr(part, name) for part in got])

@@ -151,7 +151,9 @@ def test_to_remove_the_point_that_was_added_last_is_the_reduced_update(kind):
     assert reduced.n_basis == 8
     a, b = added.arrays, reduced.arrays
     for name in ("mu", "alpha", "curvature"):
-        np.testing.assert_allclose(getattr(a, name)[:, :8], getattr(b, name)[:, :8], rtol=1e-9, atol=1e-11)
+        np.testing.assert_allclose(
+            getattr(a, name)[:, :8], getattr(b, name)[:, :8], rtol=1e-9, atol=1e-11
+        )
     for name in ("S", "P"):
         x, y = getattr(a, name)[0, :8, :8], getattr(b, name)[0, :8, :8]
         np.testing.assert_allclose(x, y, rtol=1e-8, atol=1e-10 * np.max(np.abs(y)))
