@@ -74,7 +74,7 @@ class OnlineGPRegressor(LearnsOnline, BayesianRegressor):
     novelty : {"geometry", "mean"}, default "geometry"
         By what a row is taken for new: (SOGP 3.14), or (SOGP 3.13).
     criterion : {"kl", "mean"}, default "kl"
-        Which basis vector goes: the one that the process as a whole, by the divergence, or its mean
+        Which basis vector goes: the one that the process as a whole, by its divergence, or the mean
         (SOGP 3.18) loses least by.
     n_init : int, default 100
         How many rows `partial_fit` waits for where the model is not all given; they choose its
