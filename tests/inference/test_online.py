@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mercer.inference import _online_rows
 from mercer.inference import exact as engine
-from mercer.inference import online
 from mercer.inference.online import OnlineProcess
 from mercer.kernels import RBF
 from mercer.likelihoods import Gaussian
@@ -206,9 +206,9 @@ def test_compiled_python_and_twin_agree(other, weighted, forget, monkeypatch):
     compiled, plain = process(12, 2, **options), process(12, 2, **options)
     expected = compiled.learn(X, Y, w)
     if other == "twin":
-        monkeypatch.setattr(online, "recursion", lambda: _recursion_twins)
+        monkeypatch.setattr(_online_rows, "recursion", lambda: _recursion_twins)
     else:
-        monkeypatch.setattr(OnlineProcess, "_is_compiled", lambda self, w: False)
+        monkeypatch.setattr(Gaussian, "compiled_site", lambda self: None)
     got = plain.learn(X, Y, w)
     same(compiled, plain)
     for a, b in zip(got, expected, strict=True):
@@ -219,7 +219,7 @@ def test_compiled_python_and_twin_agree(other, weighted, forget, monkeypatch):
 def test_a_weight_is_a_power_of_the_likelihood(compiled, monkeypatch):
     X, Y, new = problem(P=1)
     if not compiled:
-        monkeypatch.setattr(OnlineProcess, "_is_compiled", lambda self, w: False)
+        monkeypatch.setattr(Gaussian, "compiled_site", lambda self: None)
     w = np.random.default_rng(1).choice([0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.7], 25)
     got = process(25)
     before = got.learn(X, Y, w)
