@@ -29,7 +29,19 @@ def everything(k, X, Z, G, S, inputs):
     cross, one = k.pullback(X, Z, G, inputs=inputs), k.pullback(X, None, S, inputs=inputs)
     diagonal = k.pullback_diag(X, S[0], inputs=inputs)
     products = k.times(X, Z, np.random.default_rng(7).normal(size=(len(Z), 2)))
-    arrays = [products, k(X), k(X, Z), np.tril(k.gram_lower(X)), k.diag(X), *cross, *one, *diagonal]
+    V = np.random.default_rng(8).normal(size=(len(X), 2))
+    grams = [k.gram_times(X, V, squared=squared) for squared in (False, True)]
+    arrays = [
+        products,
+        *grams,
+        k(X),
+        k(X, Z),
+        np.tril(k.gram_lower(X)),
+        k.diag(X),
+        *cross,
+        *one,
+        *diagonal,
+    ]
     return [a for a in arrays if a is not None]
 
 

@@ -129,7 +129,7 @@ def _orthogonal(rows: GreedyRows, basis: NDArray[np.intp]) -> Floats:
         section = section_of(rows, factor, row)
         new[i] = section.is_new
         if section.is_new:
-            column = rows.columns(np.array([row]))[:, 0]
+            column = rows.column(row)
             factor.add(row, column, section, column @ factor.W)
     if np.all(new):
         return factor.W

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mercer.compute import blas_for
 from mercer.errors import NotPositiveDefiniteError
 from mercer.inference import quadratic
 from mercer.inference._greedy_bound import DUALS, LowerBound
@@ -262,7 +263,10 @@ class Greedy:
         tol = _tolerance(tol)
         limit = len(self.rows) if most is None else whole_number("most", most)
         try:
-            status = self._grow(tol, limit, progress, certify)
+            # Tiles have the cores: threads of the BLAS, woken for the little that is between
+            # them, would go on spinning beside these.
+            with blas_for(0):
+                status = self._grow(tol, limit, progress, certify)
         except KeyboardInterrupt:
             if not self.factor.indices:
                 raise  # there is nothing to return yet
@@ -318,7 +322,7 @@ class Greedy:
             scores = np.where(rows.diagonal > 0, starting_scores(rows, KY, lengths), -1.0)
             indices = [int(np.argmax(scores))]
         for row in map(int, indices):
-            column = rows.columns(np.array([row]))[:, 0]
+            column = rows.column(row)
             section = section_of(rows, self.factor, row)
             self._add(Choice(row, column, section, column @ self.factor.W))
         if first:

@@ -118,6 +118,18 @@ class Stationary(Kernel):
         too_far = loops().weigh(PROFILES.index(name), shape, *arrays, _FAR)
         return super()._times(A, B, V) if too_far else out
 
+    def _times_both(
+        self, A: Floats, B: Floats, U: Floats, V: Floats, squared: bool
+    ) -> tuple[Floats, Floats]:
+        found, both = self._profile(), super()._times_both
+        if found is None or A.shape[1] > _MOST_COLUMNS:
+            return both(A, B, U, V, squared)
+        name, shape = found
+        out, back = np.empty((len(A), V.shape[1])), np.empty((V.shape[1], len(B)))
+        given = (*self._scaled(A, B), np.ascontiguousarray(U), np.ascontiguousarray(V.T))
+        far = loops().weigh_both(PROFILES.index(name), shape, *given, squared, out, back, _FAR)
+        return both(A, B, U, V, squared) if far else (out, back.T)
+
     def _diag(self, A: Floats) -> Floats:
         return np.ones(A.shape[0])
 
