@@ -62,6 +62,18 @@ def test_small_tiles(case, tile, monkeypatch):
 
 
 @every
+@pytest.mark.parametrize("tile", [1, 3, 256])
+def test_blocks_are_pieces_of_the_matrix_in_their_order(case, tile, monkeypatch):
+    X, Z = inputs(case, 5, 0), inputs(case, 40, 1)
+    expected = case.kernel(X, Z)
+    monkeypatch.setattr(assembly, "TILE", tile)
+    blocks = case.kernel.map_blocks(lambda rows, K: (rows, K.copy()), X, Z)
+    assert [rows.start for rows, _ in blocks] == [0, *(rows.stop for rows, _ in blocks[:-1])]
+    found = np.concatenate([K for _, K in blocks], axis=1)
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+@every
 def test_times_is_the_matrix_times_the_weights(case):
     X, Z = inputs(case, 11, 0), inputs(case, 7, 1)
     V = np.random.default_rng(0).normal(size=(7, 3))

@@ -155,16 +155,6 @@ def rule_gram_times(case: KernelCase) -> None:
             close(f"gram_times(X, V, squared={squared})", found, expected, 1e-9, 1e-11 * size)
 
 
-@VALUES.add()
-def rule_map_blocks(case: KernelCase) -> None:
-    """map_blocks hands out k(X, Z) piece by piece, in the order of Z."""
-    blocks = case.kernel.map_blocks(lambda rows, K: (rows, K.copy()), case.X, case.Z)
-    found = np.concatenate([K for _, K in blocks], axis=1)
-    close("the blocks together", found, case.kernel(case.X, case.Z), 1e-12)
-    rows = np.concatenate([np.arange(len(case.Z))[s] for s, _ in blocks])
-    expect(rows.tolist() == list(range(len(case.Z))), "each row of Z once", rows)
-
-
 @VALUES.add(_mercer)
 def rule_positive_semidefinite(case: KernelCase) -> None:
     """Gram matrices have no negative eigenvalue, if `is_mercer` says so."""
