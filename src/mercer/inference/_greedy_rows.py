@@ -54,7 +54,7 @@ class GreedyRows:
         self.problem = RowProblem(self.Y, self.noise, self.problem.times, self.root)
 
     def times(self, A: Floats) -> Floats:
-        """Return K A for A (n, P): n^2 values of the kernel, and no more memory than A has."""
+        """Return K A for A (n, P): n^2/2 values of the kernel, and no more memory than A has."""
         return self.problem.times(A)
 
     def column(self, row: int) -> Floats:
@@ -80,12 +80,11 @@ class GreedyRows:
 
         def sums(s: slice, K: Floats) -> tuple[Floats, Floats, Floats]:
             K = self._weighted(K, rows, s)
-            return W[s].T @ K.T, (K @ R[s]).T, np.einsum("ij,ij->i", K, K)
+            return K @ W[s], K @ R[s], np.einsum("ij,ij->i", K, K)
 
-        parts, slopes, lengths = zip(
-            *self.kernel.map_blocks(sums, self.X[rows], self.X), strict=True
-        )
-        return _total(parts), _total(slopes), _total(lengths)
+        found = self.kernel.map_blocks(sums, self.X[rows], self.X)
+        parts, slopes, lengths = map(_total, zip(*found, strict=True))
+        return parts.T, slopes.T, lengths
 
     def all_products(self) -> tuple[Floats, Floats]:
         """Return K Y and the squared length of each column of K: n^2/2 values of the kernel."""
