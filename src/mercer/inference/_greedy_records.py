@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mercer.inference.quadratic import Bounds
 
-__all__ = ["GreedySolution", "GreedyState", "checked_powers", "checked_tolerance"]
+__all__ = ["GreedySolution", "GreedyState", "powers", "tolerance"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -56,7 +56,7 @@ class GreedyState(NamedTuple):
     subset: Indices
 
 
-def checked_powers(weights: ArrayLike | None, n: int) -> Floats | None:
+def powers(weights: ArrayLike | None, n: int) -> Floats | None:
     """Return weights of n rows, or None; ValueError unless they are positive numbers."""
     w = None if weights is None else np.asarray(weights, dtype=float)
     if w is not None and not (w.shape == (n,) and np.all((w > 0) & np.isfinite(w))):
@@ -64,7 +64,7 @@ def checked_powers(weights: ArrayLike | None, n: int) -> Floats | None:
     return w
 
 
-def checked_tolerance(tol: Any) -> float:
+def tolerance(tol: Any) -> float:
     """Return a Gap as a number; ValueError unless it is one that is below the largest."""
     if isinstance(tol, bool) or not isinstance(tol, int | float | np.number) or not 0 <= tol < 2:
         raise ValueError(f"tol must be a number from 0 to less than 2, got {tol!r}")

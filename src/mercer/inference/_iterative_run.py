@@ -187,8 +187,7 @@ def run(
     square = float(np.sum(A * (Y + R)))  # Y'Q^-1 Y
     left = unsolved(pre, Y, A, R, H, S, RH, fit, problem.integrate)
     far = certificate.gap > max(settings.tol, _ROUNDING) or left > max(limit, _PART * square)
-    if status == "converged" and far:
-        status = "stopped"
+    status = "stopped" if status == "converged" and far else status
     solution = IterativeSolution(
         alpha=root[:, None] * A,
         beta=T @ (first + fit.beta),

@@ -22,9 +22,7 @@ from mercer.errors import NotPositiveDefiniteError
 from mercer.inference._greedy_bound import DUALS, LowerBound
 from mercer.inference._greedy_dual import SubsetDual
 from mercer.inference._greedy_factor import Factor
-from mercer.inference._greedy_records import GreedySolution, GreedyState
-from mercer.inference._greedy_records import checked_powers as powers
-from mercer.inference._greedy_records import checked_tolerance as tolerance
+from mercer.inference._greedy_records import GreedySolution, GreedyState, powers, tolerance
 from mercer.inference._greedy_rows import GreedyRows
 from mercer.inference._greedy_step import AllRows, Choice, SomeRows, section_of, starting_scores
 from mercer.inference.duals import one_noise
@@ -293,13 +291,7 @@ class Greedy:
         if rows.root is not None:
             coefficients *= rows.root[factor.indices][:, None]
             fitted /= rows.root[:, None]
-        return GreedySolution(
-            np.array(factor.indices, dtype=np.intp),
-            coefficients,
-            fitted,
-            Bounds(self.lower, self.upper, self.gap),
-            np.array(self._gaps),
-            status,
-            self._bound.source,
-            self._bound.n_products,
-        )
+        indices, gaps = np.array(factor.indices, dtype=np.intp), np.array(self._gaps)
+        proved, bound = Bounds(self.lower, self.upper, self.gap), self._bound
+        found = indices, coefficients, fitted, proved, gaps
+        return GreedySolution(*found, status, bound.source, bound.n_products)
