@@ -7,17 +7,18 @@ pullbacks are put together here, on Mercer's threads, and nothing larger than th
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mercer.compute import blas_for, map_tiles, row_blocks
+from mercer.kernels.gradients import BlockGradient, KernelGradient
 from mercer.kernels.tiles import TILE, pair, plain_tile, symmetric_tile, transposed, upper
 from mercer.linalg import loops
 from mercer.params import Parametrised
 
-__all__ = ["Assembled", "BlockGradient", "KernelGradient"]
+__all__ = ["Assembled"]
 
 Floats = NDArray[np.float64]
 Result = TypeVar("Result")
@@ -25,28 +26,6 @@ Result = TypeVar("Result")
 # Tiles whose values are multiplied as they are computed: so many are worked on before what they
 # give is added up.
 _TOGETHER = 64
-
-
-class KernelGradient(NamedTuple):
-    """Derivatives of a scalar L: in `theta` (p,), in X (n, d) and in Z (m, d)."""
-
-    theta: Floats
-    X: Floats | None
-    Z: Floats | None
-
-
-class BlockGradient(NamedTuple):
-    """Derivatives of L = sum(G * K) for one tile, and L itself.
-
-    theta : (p,), over the free parameters
-    A, B : (a, d) and (b, d), or None where inputs were not asked for
-    inner : sum(G * K); a scale factor's derivative, which most tiles get for nothing
-    """
-
-    theta: Floats
-    A: Floats | None
-    B: Floats | None
-    inner: float
 
 
 class Assembled(Parametrised):

@@ -19,11 +19,12 @@ from numpy.typing import ArrayLike, NDArray
 from mercer.kernels.base import BlockGradient, Kernel
 from mercer.kernels.bessel import matern_slope, matern_value
 from mercer.kernels.tiles import contract, origin, scratch
+from mercer.kernels.units import length_bounds
 from mercer.linalg import PROFILES, loops
 from mercer.params import Parameter, positive
 from mercer.registry import storable
 
-__all__ = ["RBF", "Exponential", "Matern", "RationalQuadratic", "Stationary", "length_bounds"]
+__all__ = ["RBF", "Exponential", "Matern", "RationalQuadratic", "Stationary"]
 
 Floats = NDArray[np.float64]
 
@@ -31,13 +32,6 @@ Floats = NDArray[np.float64]
 # stands for 0, 1e-308, is so even after the third power of the distance has multiplied it.
 _FAR = 1e75
 _LARGEST = 0.25 * np.finfo(float).max
-
-
-def length_bounds(widths: Floats) -> tuple[Floats, Floats]:
-    """Suggest an interval for each column's length scale, from that column's spread."""
-    return 1e-3 * widths, 1e3 * widths
-
-
 # Beyond this many columns a strip of rows no longer fits into the cache `weigh` keeps it in.
 _MOST_COLUMNS = 64
 

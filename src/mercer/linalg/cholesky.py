@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 
 # Orders beyond this are worked on in blocks: with few threads OpenBLAS (0.3.30, and kernels for
 # AVX-512) writes beyond a buffer in syrk, and so in potrf and potri, from some 15,000 on.
-_WHOLE = 12_000
+_WHOLE = 14_000
 
 #: What a failed factorisation is tried again with, in units of the mean of the diagonal.
 JITTERS = (0.0, 1e-10, 1e-8, 1e-6)
