@@ -1,4 +1,4 @@
-"""Sparse on-line Gaussian processes: one row at a time, in bounded memory (SOGP 3.3).
+"""Sparse on-line Gaussian processes: one row at a time, in bounded memory (SOGP section 3.3).
 
 The posterior so far is the prior of the next row. Its likelihood is projected on the nearest
 Gaussian process by two numbers, the derivatives q and r of log E[p(y | f)] (SOGP 2.7), and the
