@@ -30,6 +30,9 @@ def _data(model: TableModel) -> list[str]:
     if "target_mean" in summary:
         mean, std = summary["target_mean"], summary["target_std"]
         lines[0] += f" (mean {mean:.4g}, standard deviation {std:.4g})"
+    if "classes" in summary:
+        counts = [f"{label} in {count} rows" for label, count in summary["classes"]]
+        lines[0] += f" ({listed(counts, 10)})"
     if "rows" in summary:
         lines.append(f"rows      {summary['rows']} from {summary['source']}")
     lines.append(f"columns   {len(model.columns)}: " + listed([c.name for c in model.columns], 10))
