@@ -29,6 +29,12 @@ EXAMPLES = {
         "mercer predict model.mercer - < new.csv > predictions.csv",
     ],
     "info": ["mercer info model.mercer"],
+    "stream": [
+        "mercer fit first.csv -t y --method online -o model.mercer",
+        "mercer stream --model model.mercer < rows.csv > predictions.csv",
+        "mercer stream --model model.mercer --resume < rows.csv >> predictions.csv",
+        "mercer stream --model gp.mercer --continue-as online.mercer < rows.jsonl",
+    ],
     "demo": ["mercer demo", "mercer demo --folder mercer-demo"],
     "reproduce": [
         "mercer reproduce --list",
@@ -66,9 +72,7 @@ def _show_version(wanted: bool) -> None:
 
 
 def _checked_method(name: str) -> str:
-    if name not in METHODS:
-        raise typer.BadParameter(f"{name!r} is not one of: {', '.join(METHODS)}")
-    return name
+    return _one_of(name, tuple(METHODS))
 
 
 def _checked_kernel(text: str) -> str:
@@ -93,6 +97,20 @@ def _checked_coverage(value: float) -> float:
         hint = f"; for {value:g}% write {value / 100:g}" if 1.0 < value < 100.0 else ""
         raise typer.BadParameter(f"a number between 0 and 1 is wanted, got {value:g}{hint}")
     return value
+
+
+def _checked_format(name: str) -> str:
+    return _one_of(name, ("auto", "json", "csv"))
+
+
+def _checked_on_error(name: str) -> str:
+    return _one_of(name, ("stop", "skip"))
+
+
+def _one_of(name: str, choices: tuple[str, ...]) -> str:
+    if name not in choices:
+        raise typer.BadParameter(f"{name!r} is not one of: {', '.join(choices)}")
+    return name
 
 
 @app.callback(epilog=_epilog(""))
@@ -223,6 +241,89 @@ def predict(
         from mercer.cli.commands import run_predict
 
         run_predict(model, data, output, coverage, keep, force)
+
+
+@app.command(epilog=_epilog("stream"))
+def stream(
+    model: Annotated[
+        str,
+        typer.Option(
+            "--model",
+            "-m",
+            help="A model file that `mercer fit --method online` wrote; kept up to date.",
+        ),
+    ],
+    resume: Annotated[
+        bool,
+        typer.Option("--resume", help="Pass over the lines of this input that the model knows."),
+    ] = False,
+    new: Annotated[
+        bool,
+        typer.Option("--new", help="Learn all rows, also if the last input was broken off."),
+    ] = False,
+    form: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            callback=_checked_format,
+            help="json (an object a line), csv (with a header), or auto: by the first line.",
+        ),
+    ] = "auto",
+    coverage: Annotated[
+        float, typer.Option(callback=_checked_coverage, help="What the interval is to hold.")
+    ] = 0.95,
+    on_error: Annotated[
+        str,
+        typer.Option(
+            "--on-error",
+            callback=_checked_on_error,
+            help="At a row that cannot be read: stop, or skip it. Either way it is told of.",
+        ),
+    ] = "stop",
+    every: Annotated[
+        int, typer.Option(min=1, metavar="ROWS", help="Save the model after so many lines.")
+    ] = 10_000,
+    seconds: Annotated[
+        float, typer.Option(min=0.0, help="Save it after so many seconds, if sooner.")
+    ] = 30.0,
+    continue_as: Annotated[
+        str | None,
+        typer.Option(
+            "--continue-as",
+            metavar="FILE",
+            help="Make an on-line model of one of another kind, and keep it in this file.",
+        ),
+    ] = None,
+    max_basis: Annotated[
+        int | None,
+        typer.Option(min=1, help="How many basis vectors that one may have. By default 100."),
+    ] = None,
+    force: Force = False,
+    debug: Debug = False,
+) -> None:
+    """Predict each row of standard input, then learn it.
+
+    Writes the prediction of each row before the model has learned it, as it comes: the number of its
+    line, then TARGET_mean, TARGET_std, TARGET_lower and TARGET_upper, or TARGET_label and a
+    probability for each class; as CSV or JSON lines, like the input. Rows without a target are
+    predicted only. The model file is saved now and then and at the end, in one step, together with
+    how many lines it knows: whatever ends the stream, --resume with the same input goes on from
+    there, and ends as if nothing had happened. Ctrl-C ends the stream and saves the model.
+    """
+    with guarded(debug):
+        if resume and new:
+            raise typer.BadParameter("--resume and --new exclude each other")
+        if continue_as is None and (max_basis is not None or force):
+            raise typer.BadParameter("--max-basis and --force are for --continue-as FILE")
+        if continue_as is not None and resume:
+            raise typer.BadParameter(
+                "--resume is for the model that is kept: --model with the name that was given to "
+                "--continue-as"
+            )
+        from mercer.cli.stream import StreamOptions, run_stream
+
+        options = StreamOptions(coverage, form, every, seconds, on_error == "skip", resume, new)
+        run_stream(model, options, continue_as, max_basis, force)
 
 
 @app.command(epilog=_epilog("info"))

@@ -160,8 +160,8 @@ def _labels(table: Table, name: str) -> NDArray[Any]:
     found = np.unique(labels)
     if len(found) == 1:
         raise InputError(
-            f"{table.source}: the target, column {name!r}, is {str(found[0])!r} in every row; there "
-            "is nothing to learn"
+            f"{table.source}: the target, column {name!r}, is {str(found[0])!r} in every row; "
+            "there is nothing to learn"
         )
     if 2 * len(found) > len(labels) and len(labels) > 2:
         raise InputError(

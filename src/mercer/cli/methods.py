@@ -58,6 +58,6 @@ METHODS = {
     "greedy": Method("as few basis functions as a certified tolerance needs", _greedy),
     "online": Method("one row after another, in bounded memory, for streams", _online),
     "online-classes": Method(
-        "the same for a target of labels instead of numbers", _online_classes, of_classes=True
+        "the same where the target is labels, not numbers", _online_classes, of_classes=True
     ),
 }
