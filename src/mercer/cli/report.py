@@ -7,6 +7,7 @@ from typing import Any
 from mercer.cli.errors import listed
 from mercer.cli.methods import METHODS
 from mercer.cli.model import TableModel
+from mercer.cli.stream_state import StreamState
 from mercer.evidence.shares import relevance_in_words
 
 __all__ = ["report"]
@@ -67,6 +68,7 @@ def _quality(summary: dict[str, Any]) -> list[str]:
             f"certified      Gap {summary['gap']:.3g} with {summary['basis']} basis functions: the "
             "log posterior is so near the exact one's"
         )
+    lines += _stream(summary)
     left = summary.get("leave_one_out")
     if left:
         lines += [
@@ -77,6 +79,18 @@ def _quality(summary: dict[str, Any]) -> list[str]:
             f"  coverage     {100 * left['coverage_95']:.1f}% of the rows in their 95% intervals",
         ]
     return lines
+
+
+def _stream(summary: dict[str, Any]) -> list[str]:
+    state = StreamState.of(summary)
+    if state is None or not state.line:
+        return []
+    end = "" if state.ended else ", and was then broken off"
+    text = f"{state.learned} rows learned from {state.line} lines{end}"
+    if state.learned:
+        shown = listed(state.scores("classes" in summary))
+        text += f"; of each, before it was: {shown}"
+    return [f"last stream    {text}"]
 
 
 def _relevance(summary: dict[str, Any]) -> list[str]:

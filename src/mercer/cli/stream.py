@@ -73,13 +73,13 @@ def run_stream(
             checkpoint(model, StreamState(ended=True), continue_as)
             _Stream(model, continue_as, options).run()
         return
-    load(path)  # which says what is wrong with it before anything is written beside it
+    _require_online(path)  # before anything is written beside it
     with only_stream(path):
-        _Stream(_online_model(path), path, options).run()
+        _Stream(load(path), path, options).run()
 
 
-def _online_model(path: str) -> TableModel:
-    """Return the model of a file that can be kept there, or say what to do with one that cannot."""
+def _require_online(path: str) -> None:
+    """Raise InputError for a file whose model cannot be kept there, and say what to do with it."""
     model = load_model(path)
     way = f"`mercer stream --model {path} --continue-as NEW.mercer` makes one of it, kept as NEW"
     if not is_online(model):
@@ -92,7 +92,6 @@ def _online_model(path: str) -> TableModel:
             f"{path} was saved from Python, and would be replaced by a model of tables, with the "
             f"names of its columns; {way}.mercer"
         )
-    return model
 
 
 class _Stream:
@@ -102,7 +101,7 @@ class _Stream:
         self.model, self.path, self.options = model, path, options
         self.reader = RowReader(model, options.form)
         self.learner = learner_of(model, options.coverage)
-        self.state, self.old = StreamState(), StreamState.of(model)
+        self.state, self.old = StreamState(), StreamState.of(model.summary)
         self.writer: RowWriter | None = None
         self.saved, self.due = 0, math.inf
 
@@ -113,11 +112,12 @@ class _Stream:
             # rows are known to be finite, and are checked for that once
             with config_context(assume_finite=True, skip_parameter_validation=True):
                 lines = Lines(sys.stdin.buffer, bell)
-                if resumed:
-                    for first in pass_over(lines, self.state):
-                        self._begin(first)
                 try:
+                    for first in pass_over(lines, self.state) if resumed else []:
+                        self._begin(first)
                     self._loop(lines, bell)
+                except InterruptedError:
+                    self._save()
                 except BrokenPipeError:
                     self._save()
                     raise
@@ -147,8 +147,6 @@ class _Stream:
             except TimeoutError:
                 self._save()
                 continue
-            except InterruptedError:
-                break
             if line is None:
                 state.ended = True
                 break
@@ -210,7 +208,7 @@ class _Stream:
         return None if self.due == math.inf else max(0.0, self.due - time.monotonic())
 
     def _save(self) -> None:
-        if self.state.line > self.saved or self.state.ended:
+        if self.state.line > (0 if self.state.ended else self.saved):
             checkpoint(self.model, self.state, self.path)
         self.saved, self.due = self.state.line, math.inf
 
@@ -218,7 +216,7 @@ class _Stream:
         text = f"line {number}: {error}"
         if self.writer is None:
             return text
-        kept = f"; the {number - 1} lines before it are learned and kept in {self.path}"
+        kept = f"; what came before it is learned, and kept in {self.path}"
         return f"{text}{kept}. Mend it and --resume, or pass over such lines: --on-error skip"
 
     def _warn_if_known(self) -> None:
@@ -240,7 +238,8 @@ class _Stream:
             raise InputError(f"none of the {state.refused} rows could be read")
         how = "" if state.ended else f"{bell.name or 'stopped'} after line {state.line}: "
         on = "" if state.ended else "; --resume goes on if the same input is given again"
-        _say(f"{how}{rows}; the model is kept in {self.path}{on}")
+        scores = f"; {listed(state.scores(self.model.of_classes))}" if state.learned else ""
+        _say(f"{how}{rows}{scores}; the model is kept in {self.path}{on}")
 
 
 @contextlib.contextmanager

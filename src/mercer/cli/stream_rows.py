@@ -33,7 +33,7 @@ _READERS: dict[str, Callable[[str], float]] = {
     "date": cells.day,
     "bool": cells.truth,
 }
-_JSON_TYPES = {dict: "an object", list: "an array"}
+_JSON_TYPES: dict[type, str] = {dict: "an object", list: "an array"}
 
 
 class Row(NamedTuple):

@@ -10,9 +10,10 @@ import contextlib
 import fcntl
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from mercer.cli.errors import InputError
 from mercer.cli.model import TableModel
@@ -47,10 +48,16 @@ class StreamState:
     log_density: float = 0.0
 
     @classmethod
-    def of(cls, model: TableModel) -> StreamState | None:
-        """Return where the last stream into a model stands, if there was one."""
-        found = model.summary.get("stream")
+    def of(cls, summary: Mapping[str, Any]) -> StreamState | None:
+        """Return where the last stream into a model stands, given its summary."""
+        found = summary.get("stream")
         return None if found is None else cls(**found)
+
+    def scores(self, of_classes: bool) -> list[str]:
+        """Return how well rows were predicted before they were learned."""
+        mean = self.squared_error / self.learned
+        own = f"{100 * mean:.3g}% of the labels wrong" if of_classes else f"RMSE {mean**0.5:.4g}"
+        return [own, f"NLPD {-self.log_density / self.learned:.4g}"]
 
     def take(self, line: bytes) -> None:
         """Count a line as taken."""
