@@ -435,7 +435,7 @@ def test_a_model_of_another_kind_is_told_how_to_go_on(run, tmp_path):
     arguments = ["--model", path, "--continue-as", new]
     done = run("stream", *arguments, "--max-basis", "50", stdin=as_json(make_rows(3)))
     assert f"{path} goes on with 40 of its 40 basis vectors" in done.stderr
-    x = encoded(make_rows(1))
+    x = pd.DataFrame(encoded(make_rows(3)[:1]), columns=names)
     mean, std = exact.predict(x, return_std=True)
     first = parsed(done.stdout)[0]
     assert_allclose([first["y_mean"], first["y_std"]], [mean[0], std[0]], rtol=1e-6)
@@ -460,7 +460,7 @@ def test_models_saved_from_python_are_not_replaced(run, tmp_path):
     said = run("stream", "--model", path, stdin=text, code=1).stderr
     assert "was saved from Python" in said and "--continue-as" in said
     found = parsed(run("stream", "--model", path, "--continue-as", new, stdin=text).stdout)
-    assert_allclose(found[0]["y_mean"], model.predict([[0.5, 0.25]])[0], rtol=1e-9)
+    assert_allclose(found[0]["y_mean"], model.posterior_.mean([[0.5, 0.25]])[0, 0], rtol=1e-9)
     assert mercer.load(new).estimator.n_seen_ == 31
     said = run("stream", "-m", new, "--continue-as", path, "--max-basis", "3", stdin="", code=1)
     assert "exists" in said.stderr

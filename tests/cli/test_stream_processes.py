@@ -54,7 +54,7 @@ def piped(server, tmp_path):
         process = server.start(
             "stream", "--model", model, *arguments, stdin=into, stdout=out, stderr=said
         )
-        pipe = open(into, "wb", buffering=0)  # noqa: SIM115
+        pipe = open(into, "wb", buffering=0)
         started.append(pipe)
         return process, pipe, out
 
