@@ -65,7 +65,7 @@ def test_all_commands_are_tested():
 
 @pytest.mark.parametrize("example", [e for examples in EXAMPLES.values() for e in examples])
 def test_every_example_parses(example):
-    words = shlex.split(re.sub(r" [<>] \S+", "", example))
+    words = shlex.split(re.sub(r" [<>]+ \S+", "", example))
     assert words[0] == "mercer"
     command = typer.main.get_command(app).commands[words[1]]
     command.make_context(words[1], words[2:])  # raises if an option is unknown or lacks
