@@ -108,7 +108,7 @@ def test_unknown_names(run, made):
 
 def test_data_that_are_not_there(run, refused, made, tmp_path):
     said = refused("reproduce", "of-data")
-    assert said.startswith("mercer: of-data: there is no absent.csv.gz in ")
+    assert said.startswith("mercer: of-data: there is no absent.csv.gz or absent.npz in ")
     assert str(tmp_path / "data") in said and said.endswith("environment variable MERCER_DATA")
     assert "--data" in said and "folder=" not in said
     assert "elsewhere" in refused("reproduce", "of-data", "--data", "elsewhere")
