@@ -76,9 +76,9 @@ class OnlineProcess:
         (SOGP 3.14), or by ``novelty="mean"`` what leaving it out would change the mean by, in units
         of the function's standard deviation (SOGP 3.13).
     novelty : {"geometry", "mean"}
-    criterion : {"mean", "kl"}
-        Which point goes: the one that the mean (SOGP 3.18) or the process as a whole, by the
-        divergence, loses least by. Of several outputs that which loses most counts (SOGP 4.8).
+    criterion : {"kl", "mean"}
+        Which point goes: the one that the process as a whole, by the divergence, or its mean
+        (SOGP 3.18) loses least by. Of several outputs that which loses most counts (SOGP 4.8).
     forget : float, default 0.0
         The part of what is known that is lost with each row, for functions that drift; below 1.
     n_outputs : int, default 1
@@ -100,7 +100,7 @@ class OnlineProcess:
         max_basis: int = 100,
         tol: float = 1e-6,
         novelty: str = "geometry",
-        criterion: str = "mean",
+        criterion: str = "kl",
         forget: float = 0.0,
         n_outputs: int = 1,
         scale: ArrayLike | None = None,
@@ -143,7 +143,7 @@ class OnlineProcess:
         lift: bool = False,
         tol: float = 1e-6,
         novelty: str = "geometry",
-        criterion: str = "mean",
+        criterion: str = "kl",
         forget: float = 0.0,
     ) -> Self:
         """Go on from any posterior whose outputs are not coupled.

@@ -76,6 +76,8 @@ class Likelihood(Parametrised):
         super().__init_subclass__(**options)
         if "is_symmetric" not in vars(cls):
             cls.is_symmetric = False
+        if "compiled_site" not in vars(cls):
+            setattr(cls, "compiled_site", Likelihood.compiled_site)  # noqa: B010  (mypy)
 
     # ------------------------------------------------------------------ what a subclass gives
 
@@ -137,6 +139,16 @@ class Likelihood(Parametrised):
             Powers of their likelihoods.
         """
         return self
+
+    def compiled_site(self) -> tuple[str, Floats] | None:
+        """Return by what name and parameters `smoothed` is compiled, None if it is not.
+
+        The name is one of `mercer.linalg.smoothing.SITES`, which says with the compiled code what
+        the parameters are. A loop over observations one after another, as on-line learning is,
+        then runs without Python. A subclass does not inherit it: what it changes, the compiled
+        code does not know of.
+        """
+        return None
 
     def missing(self, *methods: str) -> list[str]:
         """Return those of the named methods that this class does not give.

@@ -105,6 +105,11 @@ class Gaussian(RowNoise):
         t = var + self._row_variances(y.shape)
         return log_normal(y - mean, t), np.asarray((y - mean) / t), np.asarray(-1.0 / t)
 
+    def compiled_site(self) -> tuple[str, Floats] | None:
+        """Return the one variance; None where each row has its own, or none is chosen yet."""
+        own = self._parameters.get("noise")
+        return None if own is None else ("gaussian", np.array([own.value], dtype=float))
+
     def log_predictive(self, y: ArrayLike, mean: ArrayLike, var: ArrayLike) -> Floats:
         """Return the log density of a new observation, log N(y; mean, var + s)."""
         y, mean, var = broadcast(y=y, mean=mean, var=var)
@@ -185,10 +190,3 @@ class Gaussian(RowNoise):
 
     def _with(self, parameters: dict[str, Parameter], children: tuple[Any, ...]) -> Self:
         return type(self)(parameters["noise"]) if parameters else self
-
-
-def _cs(self):
-    return ("gaussian", np.array([float(self.noise)]))
-
-
-Gaussian.compiled_site = _cs

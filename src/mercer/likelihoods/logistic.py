@@ -93,6 +93,10 @@ class Logistic(Binary):
         log_z, first, second = out.reshape(3, *shape)
         return log_z, first, second
 
+    def compiled_site(self) -> tuple[str, Floats]:
+        """Return the name alone: there are no parameters."""
+        return "logistic", np.empty(0)
+
     def log_predictive(self, y: ArrayLike, mean: ArrayLike, var: ArrayLike) -> Floats:
         """Return log Z alone, with an exponential a node: a sixth of the time of `smoothed`."""
         (y, mean, var), shape = rows_of(y=y, mean=mean, var=var)

@@ -147,6 +147,10 @@ class MixtureNoise(AdditiveNoise):
         second = np.sum(p * (away**2 + curvature), axis=-1)
         return log_z, np.asarray(-first), np.asarray(second)
 
+    def compiled_site(self) -> tuple[str, Floats]:
+        """Return the logarithms of the weights, the means and the variances of the kinds."""
+        return "mixture", np.concatenate([np.log(self.weights), self.means, self.scales**2])
+
     def predictive_cdf(self, y: ArrayLike, mean: ArrayLike, var: ArrayLike) -> Floats:
         """Return the probability that a new observation is at most y."""
         y, mean, var = broadcast(y=y, mean=mean, var=var)

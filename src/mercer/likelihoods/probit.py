@@ -102,6 +102,10 @@ class Probit(Binary):
         log_z = _log_phi(m, t)
         return log_z, np.where(some, first, np.nan), np.where(some, second, np.nan)
 
+    def compiled_site(self) -> tuple[str, Floats]:
+        """Return the noise's standard deviation."""
+        return "probit", np.array([self.noise_std], dtype=float)
+
     def expected(
         self, y: ArrayLike, mean: ArrayLike, var: ArrayLike
     ) -> tuple[Floats, Floats, Floats]:

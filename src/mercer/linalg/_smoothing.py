@@ -1,9 +1,97 @@
+"""log Z, q and r of (SOGP 2.7) for one observation, compiled, for loops over observations.
+
+Z = E[p(y | f)] over f ~ N(mean, var); q and r are the derivatives of log Z in the mean. Import
+lazily, where Numba is known to work. There is no NumPy twin: without Numba the `smoothed` of the
+likelihood itself is called, which is what these are tested against.
+"""
+
+from __future__ import annotations
+
 import math
-from numba import njit, float64, int64, types
-from mercer.linalg._elementary import COMMON
-G = types.Array(float64, 1, "C", readonly=True)
-@njit(types.UniTuple(float64, 3)(int64, G, float64, float64, float64), **COMMON)
-def smoothed(kind, p, y, mean, var):
-    t = p[0] + var
-    d = y - mean
-    return -0.5*(d*d/t + math.log(2*math.pi*t)), d/t, -1.0/t
+
+from numba import float64, int64, njit, types
+
+from mercer.linalg._elementary import MAP as _MAP
+from mercer.linalg._smoothing_logistic import logistic as _logistic
+from mercer.linalg._smoothing_normal import LOG_ROOT_2PI as _LOG_ROOT_2PI
+from mercer.linalg._smoothing_normal import tail as _tail
+from mercer.linalg._smoothing_steps import GivenVector
+
+_Three = types.UniTuple(float64, 3)
+
+
+@njit(_Three(float64, float64), **_MAP)
+def _gaussian(t, var):  # type: ignore[no-untyped-def]
+    z = t / math.sqrt(var)
+    return -0.5 * (z * z + math.log(var)) - _LOG_ROOT_2PI, t / var, -1.0 / var
+
+
+@njit(_Three(float64, float64, float64), **_MAP)
+def _probit(noise_std, m, var):  # type: ignore[no-untyped-def]
+    """The average of Phi(f/s) is Phi(m/t) with t^2 = s^2 + var."""
+    t = math.sqrt(noise_std * noise_std + var)
+    if t == 0.0:
+        log_z = 0.0 if m > 0.0 else (-math.inf if m < 0.0 else math.log(0.5))
+        return log_z, math.nan, math.nan
+    log_z, h, g = _tail(-m / t)
+    return log_z, h / t, -(h / t) * (g / t)
+
+
+@njit(_Three(GivenVector, float64, float64), **_MAP)
+def _mixture(p, t, var):  # type: ignore[no-untyped-def]
+    """Average a mixture of Gaussians, whose variances grow by var.
+
+    With a_k and b_k slope and curvature of the log of kind k, and its share of the whole for its
+    weight, q = <a> and r = <b> + Var(a), the variance by Welford's updates.
+    """
+    kinds = p.size // 3
+    top, total, mean, spread, curvature = -math.inf, 0.0, 0.0, 0.0, 0.0
+    widest = 0
+    for k in range(kinds):
+        log_p, a, b = _gaussian(t - p[kinds + k], p[2 * kinds + k] + var)
+        log_p += p[k]
+        if log_p > top:
+            shrink = math.exp(top - log_p)
+            total *= shrink
+            spread *= shrink
+            curvature *= shrink
+            top = log_p
+        if p[2 * kinds + k] > p[2 * kinds + widest]:
+            widest = k
+        if top > -math.inf:
+            w = math.exp(log_p - top)
+            share = w / (total + w)
+            away = a - mean
+            spread += total * share * (away * away)
+            mean = (1.0 - share) * mean + share * a
+            curvature += w * b
+            total += w
+    if total == 0.0:  # the logarithms themselves overflow: the widest kind is all there is
+        return _gaussian(t - p[kinds + widest], p[2 * kinds + widest] + var)
+    return top + math.log(total), mean, (spread + curvature) / total
+
+
+@njit(_Three(int64, GivenVector, float64, float64, float64), **_MAP)
+def smoothed(kind, p, y, mean, var):  # type: ignore[no-untyped-def]
+    """Return log Z, q and r of one observation y, for f ~ N(mean, var) with var >= 0.
+
+    `kind` is the place in `mercer.linalg.smoothing.SITES`, p the parameters:
+
+    ======== ==================================================================
+    gaussian the noise variance
+    probit   the noise's standard deviation, 0 for the step; y is -1 or 1
+    logistic none; y is -1 or 1
+    mixture  logarithms of the weights, then the means, then the variances
+    ======== ==================================================================
+
+    A variance of 0 gives log p and its derivatives. Those of the step, which has none, are NaN.
+    """
+    if kind == 0:
+        return _gaussian(y - mean, p[0] + var)
+    if kind == 1:
+        log_z, q, r = _probit(p[0], y * mean, var)
+        return log_z, y * q, r
+    if kind == 2:
+        log_z, q, r = _logistic(y * mean, var)
+        return log_z, y * q, r
+    return _mixture(p, y - mean, var)
