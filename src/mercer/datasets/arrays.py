@@ -20,7 +20,7 @@ _DAMAGED = (zipfile.BadZipFile, EOFError, KeyError, TypeError, ValueError, zlib.
 def read_arrays(
     path: Path,
 ) -> tuple[NDArray[np.float64], NDArray[Any], NDArray[np.bool_]]:
-    """Return inputs, labels and the one split of a file of `X_train`, `y_train`, `X_test`, `y_test`.
+    """Return the inputs, the labels and the one split, into training rows and test rows.
 
     Labels that are numbers become floats, as those of other tables.
     """

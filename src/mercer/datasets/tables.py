@@ -140,9 +140,9 @@ def load_table(
         else f"or choose one that download=True can fetch: {', '.join(FETCHABLE)}"
     )
     raise FileNotFoundError(
-        f"there is no {name}.csv.gz or {name}.npz in {', '.join(map(str, folders))}. Three ways to provide it: "
-        f"give the folder that has it as folder=...; name that folder in the environment variable "
-        f"MERCER_DATA; {fetched}"
+        f"there is no {name}.csv.gz or {name}.npz in {', '.join(map(str, folders))}. Three ways to "
+        f"provide it: give the folder that has it as folder=...; name that folder in the "
+        f"environment variable MERCER_DATA; {fetched}"
     )
 
 
