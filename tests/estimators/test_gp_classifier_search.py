@@ -13,8 +13,8 @@ import pytest
 
 from mercer import GPClassifier
 from mercer.errors import BoundWarning, ConvergenceWarning
-from mercer.estimators.interruption import heard
 from mercer.estimators.classification import prepare_classes
+from mercer.estimators.interruption import heard
 from mercer.kernels import RBF
 from mercer.params import Parameter
 

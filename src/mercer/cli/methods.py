@@ -39,8 +39,15 @@ def _greedy(**options: Any) -> Any:
     return SparseGreedyGPRegressor(**options)
 
 
+def _online(**options: Any) -> Any:
+    from mercer.estimators import OnlineGPRegressor
+
+    return OnlineGPRegressor(**options)
+
+
 METHODS = {
     "gp": Method("exact Gaussian process regression, up to some ten thousand rows", _gp),
     "sparse": Method("sparse Gaussian process regression, from some thousands of rows on", _sparse),
     "greedy": Method("as few basis functions as a certified tolerance needs", _greedy),
+    "online": Method("one row after another, in bounded memory, for streams", _online),
 }

@@ -102,10 +102,12 @@ def checked_rows(
     sample_weight: ArrayLike | None,
     kernel: Kernel | None,
     again: bool = False,
+    some: bool = True,
 ) -> Rows:
     """Check what was given to `fit`; of a precomputed matrix all columns stay.
 
-    If `again`, the columns must be those of the call before, and all weights may be 0.
+    If `again`, the columns must be those of the call before. With `some`, weights must not all be
+    0.
     """
     require_targets(estimator, y)
     X, y = checked_inputs(estimator, X, kernel, y, again)
@@ -114,7 +116,7 @@ def checked_rows(
     Y = Y.reshape(len(Y), -1)
     if len(Y) != len(X):
         raise ValueError(f"X has {len(X)} rows and y has {len(Y)}")
-    weights, kept = kept_weights(sample_weight, len(Y), some=not again)
+    weights, kept = kept_weights(sample_weight, len(Y), some)
     if np.all(kept):
         return Rows(X, Y, weights, kept, multioutput)
     X = X if is_precomputed(estimator) else X[kept]

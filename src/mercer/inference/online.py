@@ -40,8 +40,9 @@ Floats = NDArray[np.float64]
 
 # Rows whose kernel values are found together: with the points and with each other.
 _BLOCK = 128
-# The least gamma of a point, in units of k(x, x). Q has entries of its inverse.
-_FLOOR = 1e-10
+# The least variance of a point given the others, in units of k(x, x), that rounding allows, and
+# where `tol` is not about it. Q has entries as large as its inverse.
+_LEAST, _FLOOR = 1e-10, 1e-6
 
 
 class Before(NamedTuple):
@@ -131,7 +132,8 @@ class OnlineProcess:
     ) -> None:
         most = max_basis if self._weight else -1
         choices = CRITERIA.index(criterion), NOVELTIES.index(novelty)
-        self.rules = Rules(most, *choices, float(tol), _FLOOR, 1.0 - float(forget))
+        floor = max(float(tol), _LEAST) if novelty == "geometry" else _FLOOR
+        self.rules = Rules(most, *choices, float(tol), floor, 1.0 - float(forget))
 
     @classmethod
     def from_posterior(
@@ -387,5 +389,5 @@ def _sound(posterior: Posterior) -> int:
     if not posterior.n_basis:
         return 1
     K = np.array(posterior.kernel(posterior.basis.points), order="F")
-    least = 10.0 * _FLOOR * float(np.max(np.diagonal(K)))
+    least = 10.0 * _LEAST * float(np.max(np.diagonal(K)))
     return max(int(dpstrf(K, tol=least, lower=1)[2]), 1)

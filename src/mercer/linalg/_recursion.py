@@ -12,7 +12,7 @@ import numpy as np
 from numba import boolean, float64, int64, njit, types, void
 
 from mercer.linalg._elementary import COMMON, MAP
-from mercer.linalg._recursion_twins import CHECK_EVERY, P_DRIFT, Q_DRIFT, SHARPEST
+from mercer.linalg._recursion_twins import CHECK_EVERY, P_DRIFT, Q_DRIFT, REFINED, SHARPEST
 from mercer.linalg._smoothing import smoothed
 from mercer.linalg.recursion import Arrays, Rules
 
@@ -112,12 +112,31 @@ def forget(A, keep):  # type: ignore[no-untyped-def]
             A.alpha[p, i] *= root
 
 
+@njit(float64(_A, _Vector, int64), **MAP)
+def _residual(A, e_k, m):  # type: ignore[no-untyped-def]
+    # u = k - K e_k
+    _times(A.K, 0, m, e_k, A.u)
+    largest = 0.0
+    for i in range(m):
+        A.u[i] = A.k[i] - A.u[i]
+        largest = max(largest, abs(A.u[i]))
+    return largest
+
+
 @njit(float64(_A, float64), **MAP)
 def predict(A, variance):  # type: ignore[no-untyped-def]
     m, r = A.whole[0], A.S.shape[1] - A.K.shape[0]
     e_k = A.e[r:]
     _times(A.Q, 0, m, A.k, e_k)
-    gamma = variance - _dot(e_k, A.k, m)
+    if _residual(A, e_k, m) > REFINED * variance:
+        _times(A.Q, 0, m, A.u, A.v)
+        for i in range(m):
+            e_k[i] += A.v[i]
+        if _residual(A, e_k, m) > Q_DRIFT * variance:
+            A.whole[2] = 1
+    gamma = variance
+    for i in range(m):
+        gamma -= e_k[i] * (A.k[i] + A.u[i])
     for c in range(A.S.shape[0]):
         _times(A.S[c], 0, r + m, A.e, A.s[c])
         A.spread[c] = max(_dot(A.e, A.s[c], r + m), 0.0)
@@ -274,22 +293,13 @@ def remove(A, j, anew):  # type: ignore[no-untyped-def]
     A.whole[0] = last
 
 
-@njit(int64(_A, boolean), **MAP)
-def _has_drifted(A, anew):  # type: ignore[no-untyped-def]
+@njit(int64(_A), **MAP)
+def _has_drifted(A):  # type: ignore[no-untyped-def]
     m, r = A.whole[0], A.S.shape[1] - A.K.shape[0]
     n = r + m
     probe, image, back = np.empty(n), np.empty(n), np.empty(n)
     for i in range(n):
         probe[i] = 1.0 if (i * 2654435761 >> 13) & 1 else -1.0
-    _times(A.K, 0, m, probe, image)
-    _times(A.Q, 0, m, image, back)
-    worst = 0.0
-    for i in range(m):
-        worst = max(worst, abs(back[i] - probe[i]))
-    if not worst <= Q_DRIFT:
-        return 1
-    if anew:
-        return 0
     for c in range(A.S.shape[0]):
         _times(A.S[c], 0, n, probe, image)
         _times(A.P[c], 0, n, image, back)
@@ -297,6 +307,15 @@ def _has_drifted(A, anew):  # type: ignore[no-untyped-def]
             if not abs(back[i] - probe[i]) <= P_DRIFT:
                 return 1
     return 0
+
+
+@njit(int64(_A, float64), **MAP)
+def _redundant(A, floor):  # type: ignore[no-untyped-def]
+    most, found = 1.0 / floor, -1
+    for i in range(A.whole[0]):
+        if A.Q[i, i] * A.K[i, i] > most:
+            most, found = A.Q[i, i] * A.K[i, i], i
+    return found
 
 
 @njit(void(_A, _R, float64, float64, int64), **MAP)
@@ -317,12 +336,16 @@ def learn(A, rules, variance, gamma, source):  # type: ignore[no-untyped-def]
         _project(A, gamma)
         return
     _add(A, gamma, source, variance)
-    if A.whole[0] > rules.max_basis:
-        remove(A, cheapest(A, rules), rules.keep < 1.0)
+    j = _redundant(A, rules.floor)
+    if j < 0 and A.whole[0] > rules.max_basis:
+        j = cheapest(A, rules)
+    if j >= 0:
+        remove(A, j, rules.keep < 1.0)
     A.whole[1] += 1
     if A.whole[1] >= CHECK_EVERY:
         A.whole[1] = 0
-        A.whole[2] = _has_drifted(A, rules.keep < 1.0)
+        if rules.keep == 1.0 and _has_drifted(A):
+            A.whole[2] = 1
 
 
 @njit(

@@ -17,10 +17,12 @@ __all__ = ["cheapest", "forget", "learn", "predict", "remove"]
 
 Floats = NDArray[np.float64]
 
-#: Changes of the basis between two checks of Q and P, and what these may show: of Q times the Gram
-#: matrix of the points, and of P times S, less the identity, in a vector of ones and minus ones.
-CHECK_EVERY = 256
-Q_DRIFT, P_DRIFT = 1e-9, 1e-6
+#: What K e_k - k may be, in units of k(x, x), before e_k is refined, and after it before Q is made
+#: anew.
+REFINED, Q_DRIFT = 1e-13, 1e-8
+#: Changes of the basis between two checks of P, and what P times S less the identity may be in a
+#: vector of ones and minus ones.
+CHECK_EVERY, P_DRIFT = 256, 1e-6
 #: A row leaves at least this part of the variance of f there: what is sharper is rounding.
 SHARPEST = 1e-12
 _TINY = 1e-300
@@ -46,6 +48,9 @@ def forget(A: Arrays, keep: float) -> None:
 def predict(A: Arrays, variance: float) -> float:
     """Find e, S e, e'mu and e'S e of a row whose k and h are in place; return gamma (SOGP 3.14).
 
+    Rounding of Q would grow by 1/gamma with each point that is added by it. A step of iterative
+    refinement prevents that, and what it leaves tells when Q is to be made anew.
+
     Parameters
     ----------
     A : Arrays
@@ -55,8 +60,16 @@ def predict(A: Arrays, variance: float) -> float:
     """
     m, r = A.m, A.n_features
     n = r + m
-    A.e[r:n] = A.Q[:m, :m] @ A.k[:m]  # (SOGP 3.7)
-    gamma = variance - float(A.e[r:n] @ A.k[:m])
+    k, K, Q = A.k[:m], A.K[:m, :m], A.Q[:m, :m]
+    e_k = Q @ k  # (SOGP 3.7)
+    rest = k - K @ e_k
+    if np.max(np.abs(rest), initial=0.0) > REFINED * variance:
+        e_k += Q @ rest
+        rest = k - K @ e_k
+        if np.max(np.abs(rest), initial=0.0) > Q_DRIFT * variance:
+            A.whole[2] = 1
+    A.e[r:n] = e_k
+    gamma = variance - float(e_k @ (k + rest))  # (SOGP 3.6), which errs as the square of e_k does
     A.s[:, :n] = A.S[:, :n, :n] @ A.e[:n]
     A.spread[:] = np.maximum(A.s[:, :n] @ A.e[:n], 0.0)
     A.mean[:] = A.mu[:, :n] @ A.e[:n]
@@ -66,8 +79,9 @@ def predict(A: Arrays, variance: float) -> float:
 def learn(A: Arrays, rules: Rules, variance: float, gamma: float, source: int) -> None:
     """Take in the row that `predict` was called for, whose q and r are in place.
 
-    A row that is new enough becomes a point (SOGP 2.9), and if there are too many the one with the
-    least score goes; any other row changes the moments at the points there are (SOGP 3.2).
+    A row that is new enough becomes a point (SOGP 2.9). If it makes another redundant that one
+    goes, and if there are too many the one with the least score. Any other row changes the moments
+    at the points there are (SOGP 3.2).
 
     Parameters
     ----------
@@ -88,12 +102,16 @@ def learn(A: Arrays, rules: Rules, variance: float, gamma: float, source: int) -
         _project(A, gamma)
         return
     _add(A, gamma, source, variance)
-    if A.m > rules.max_basis:
-        remove(A, cheapest(A, rules), rules.keep < 1.0)
+    j = _redundant(A, rules.floor)
+    if j < 0 and A.m > rules.max_basis:
+        j = cheapest(A, rules)
+    if j >= 0:
+        remove(A, j, rules.keep < 1.0)
     A.whole[1] += 1
     if A.whole[1] >= CHECK_EVERY:
         A.whole[1] = 0
-        A.whole[2] = _has_drifted(A, rules.keep < 1.0)
+        if rules.keep == 1.0 and _has_drifted(A):
+            A.whole[2] = 1
 
 
 def _project(A: Arrays, gamma: float) -> None:
@@ -155,6 +173,17 @@ def _add(A: Arrays, gamma: float, source: int, variance: float) -> None:
     A.K[m, m] = variance
     A.source[m] = source
     A.whole[0] = m + 1
+
+
+def _redundant(A: Arrays, floor: float) -> int:
+    """Return the point that the others, the new one among them, determine most, or -1.
+
+    Without this the points would be new when they came, and their Gram matrix singular for all that.
+    """
+    m = A.m
+    determined = np.diagonal(A.Q)[:m] * np.diagonal(A.K)[:m]
+    j = int(np.argmax(determined))
+    return j if determined[j] > 1.0 / floor else -1
 
 
 def cheapest(A: Arrays, rules: Rules) -> int:
@@ -228,14 +257,9 @@ def _sharing(A: Arrays, c: int) -> range:
     return range(c, c + 1) if len(A.S) > 1 else range(len(A.mu))
 
 
-def _has_drifted(A: Arrays, anew: bool) -> bool:
-    """Return whether rounding has built up in Q or P."""
-    m, n = A.m, A.n_features + A.m
+def _has_drifted(A: Arrays) -> bool:
+    """Return whether rounding has built up in P."""
+    n = A.n_features + A.m
     probe = np.where((np.arange(n) * 2654435761 >> 13) & 1, 1.0, -1.0)
-    back = A.Q[:m, :m] @ (A.K[:m, :m] @ probe[:m])
-    if not np.all(np.abs(back - probe[:m]) <= Q_DRIFT):
-        return True
-    if anew:
-        return False
     back = np.einsum("cij,cj->ci", A.P[:, :n, :n], A.S[:, :n, :n] @ probe)
     return not np.all(np.abs(back - probe) <= P_DRIFT)

@@ -91,7 +91,8 @@ class Rules(NamedTuple):
     criterion, novelty : positions in `CRITERIA` and `NOVELTIES`
     tol : the least novelty of a point that is added, in units of k(x, x) or, by the mean, of its
         root
-    floor : the least gamma of one, in units of k(x, x), whatever `novelty` says
+    floor : the least variance of a point given the others, in units of k(x, x), whatever `novelty`
+        says
     keep : what one step leaves of the posterior's difference from the prior; 1 forgets nothing
     """
 
