@@ -17,15 +17,16 @@ __all__ = ["cheapest", "forget", "learn", "predict", "remove"]
 
 Floats = NDArray[np.float64]
 
-#: What K e_k - k may be, in units of k(x, x), before e_k is refined, and after it before Q is made
-#: anew.
-REFINED, Q_DRIFT = 1e-13, 1e-8
+#: What K e_k - k may be, in units of gamma, before e_k is refined, and in units of k(x, x) before Q
+#: is made anew. It is looked at where gamma is below a part of k(x, x), and now and then.
+REFINED, Q_DRIFT = 1e-10, 1e-8
+NEAR, SELDOM = 0.1, 8
 #: Changes of the basis between two checks of P, and what P times S less the identity may be in a
 #: vector of ones and minus ones.
 CHECK_EVERY, P_DRIFT = 256, 1e-6
 #: A row leaves at least this part of the variance of f there: what is sharper is rounding.
 SHARPEST = 1e-12
-_TINY = 1e-300
+TINY = 1e-300
 
 
 def forget(A: Arrays, keep: float) -> None:
@@ -45,7 +46,7 @@ def forget(A: Arrays, keep: float) -> None:
     A.curvature[:, :m] *= keep
 
 
-def predict(A: Arrays, variance: float) -> float:
+def predict(A: Arrays, variance: float, floor: float) -> float:
     """Find e, S e, e'mu and e'S e of a row whose k and h are in place; return gamma (SOGP 3.14).
 
     Rounding of Q would grow by 1/gamma with each point that is added by it. A step of iterative
@@ -57,21 +58,26 @@ def predict(A: Arrays, variance: float) -> float:
         With k_B(x) in `k` and h(x) in the first entries of `e`.
     variance : float
         k(x, x).
+    floor : float
+        That of the rules: a row of less novelty will not become a point.
     """
     m, r = A.m, A.n_features
     n = r + m
-    k, K, Q = A.k[:m], A.K[:m, :m], A.Q[:m, :m]
+    k, Q = A.k[:m], A.Q[:m, :m]
     e_k = Q @ k  # (SOGP 3.7)
-    rest = k - K @ e_k
-    if np.max(np.abs(rest), initial=0.0) > REFINED * variance:
-        e_k += Q @ rest
+    gamma = variance - float(e_k @ k)
+    if gamma > floor * variance and (gamma < NEAR * variance or A.whole[1] % SELDOM == 0):
+        K = A.K[:m, :m]
         rest = k - K @ e_k
-        if np.max(np.abs(rest), initial=0.0) > Q_DRIFT * variance:
-            A.whole[2] = 1
+        worst = np.max(np.abs(rest), initial=0.0)
+        if worst > REFINED * gamma:
+            A.whole[2] |= worst > Q_DRIFT * variance
+            e_k += Q @ rest
+            rest = k - K @ e_k
+        gamma = variance - float(e_k @ (k + rest))  # (SOGP 3.6): it errs as the square of e_k does
     A.e[r:n] = e_k
-    gamma = variance - float(e_k @ (k + rest))  # (SOGP 3.6), which errs as the square of e_k does
-    A.s[:, :n] = A.S[:, :n, :n] @ A.e[:n]
-    A.spread[:] = np.maximum(A.s[:, :n] @ A.e[:n], 0.0)
+    A.s[:-1, :n] = A.S[:, :n, :n] @ A.e[:n]
+    A.spread[:] = np.maximum(A.s[:-1, :n] @ A.e[:n], 0.0)
     A.mean[:] = A.mu[:, :n] @ A.e[:n]
     return max(gamma, 0.0)
 
@@ -92,7 +98,7 @@ def learn(A: Arrays, rules: Rules, variance: float, gamma: float, source: int) -
     source : int
         What `source` is to say of the row, should it become a point.
     """
-    A.r[:] = np.maximum(A.r, (SHARPEST - 1.0) / np.maximum(gamma + A.spread, _TINY))
+    A.r[:] = np.maximum(A.r, (SHARPEST - 1.0) / np.maximum(gamma + A.spread, TINY))
     is_new = rules.max_basis > 0 and gamma > rules.floor * variance
     if rules.novelty == 0:
         is_new = is_new and gamma > rules.tol * variance
@@ -122,7 +128,7 @@ def _project(A: Arrays, gamma: float) -> None:
     """
     m, r = A.m, A.n_features
     n = r + m
-    for c, s in enumerate(A.s[:, :n]):
+    for c, s in enumerate(A.s[:-1, :n]):
         slope, B = A.r[c], A.Q[:m, :m] @ s[r:]
         inside = max(1.0 + slope * A.spread[c], SHARPEST)
         outside = max(1.0 + slope * (A.spread[c] + gamma), SHARPEST)
@@ -141,7 +147,7 @@ def _add(A: Arrays, gamma: float, source: int, variance: float) -> None:
     m, r = A.m, A.n_features
     n = r + m
     e, e_k = A.e[:n], A.e[r:n]
-    for c, s in enumerate(A.s[:, :n]):
+    for c, s in enumerate(A.s[:-1, :n]):
         S, P, slope = A.S[c], A.P[c], A.r[c]
         cross = gamma + float(e_k @ s[r:])  # the covariance of the new g with f
         # Of alpha and C the last coordinate is q and r, that of the unit vector (SOGP 2.9).
@@ -178,7 +184,7 @@ def _add(A: Arrays, gamma: float, source: int, variance: float) -> None:
 def _redundant(A: Arrays, floor: float) -> int:
     """Return the point that the others, the new one among them, determine most, or -1.
 
-    Without this the points would be new when they came, and their Gram matrix singular for all that.
+    Without this all points would have been new when they came, and their Gram matrix be singular.
     """
     m = A.m
     determined = np.diagonal(A.Q)[:m] * np.diagonal(A.K)[:m]
@@ -194,7 +200,7 @@ def cheapest(A: Arrays, rules: Rules) -> int:
         scores = np.abs(A.alpha[:, :m]) / q  # (SOGP 3.18)
     else:  # twice the divergence; see `posterior.pruning_greedy`
         precisions = np.einsum("cii->ci", A.P)[:, r : r + m]
-        scores = np.log(np.maximum(precisions / q, _TINY))
+        scores = np.log(np.maximum(precisions / q, TINY))
         scores = scores + (A.curvature[:, :m] + A.alpha[:, :m] ** 2) / q
     return int(np.argmin(np.max(scores, axis=0)))
 
@@ -224,7 +230,7 @@ def remove(A: Arrays, j: int, anew: bool) -> None:
             P[:n, :n] = 0.5 * (inverse + inverse.T)
         C = A.Q[:m, :m] @ (S[r:n, r:n] @ column) - column
         own = C[j]
-        lost = math.log(max(P[r + j, r + j] / q, _TINY)) + own / q
+        lost = math.log(max(P[r + j, r + j] / q, TINY)) + own / q
         A.curvature[c, :m] += t * (own * t - 2.0 * C)
         for p in _sharing(A, c):
             a = A.alpha[p, j]
