@@ -144,11 +144,11 @@ def test_the_claims_of_friedman():
 
 
 def test_sinc():
-    learned = online_sinc._learned(0.1, 30, "kl", 30, 3)
-    assert learned.n_basis == 30
+    learned = online_sinc._learned(0.1, 15, "kl", 15, 3)
+    assert learned.n_basis == 15
     rng = np.random.default_rng(3)
-    X = rng.uniform(-4, 4, (30, 1))
-    y = np.sin(X) / X + math.sqrt(0.02) * rng.normal(size=(30, 1))
+    X = rng.uniform(-4, 4, (15, 1))
+    y = np.sin(X) / X + math.sqrt(0.02) * rng.normal(size=(15, 1))
     x = np.linspace(-4, 4, 401)
     mean, std = latent(learned, x[:, None])
     np.testing.assert_allclose(mean, solved(X, y, x[:, None], 0.02, 0.1), atol=1e-7)
