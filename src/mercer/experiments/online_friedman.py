@@ -190,7 +190,7 @@ def _claims(found: _Found, noise: float, n: int, sizes: tuple[int, ...]) -> list
 EXPERIMENT = Experiment(
     name="online-friedman",
     title="Friedman's first function by the size of the basis, and by the order of rows",
-    source="SOGP 4.1, Fig. 5",
+    source="SOGP section 4.1, Fig. 5",
     published="300 training and 500 test rows, sigma_K^2 = 1, 50 runs: almost two thirds of the "
     "training rows can be left out of the basis without a significant loss; the order of the rows "
     "changes less than the draw; removing one after another is as good on the plateau.",

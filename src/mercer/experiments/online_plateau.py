@@ -22,7 +22,7 @@ __all__ = ["EXPERIMENT"]
 Floats = NDArray[np.float64]
 
 _BASIS, _STEP = 1500, 75
-#: The paper's score (SOGP 3.18), with the largest of the classes' for each vector (SOGP 4.8).
+#: The paper's score, of each vector the largest of its classes'.
 _CRITERION = "mean"
 _ROWS = 243  # learned between two signs of life
 #: What removing half of the basis may cost, in points; the paper's plateau is 70% long.
@@ -98,7 +98,7 @@ def _claim(text: str, sizes: Floats, errors: Floats, share: float) -> Claim:
 EXPERIMENT = Experiment(
     name="online-plateau",
     title="Handwritten digits: 1500 basis vectors, removed one after another",
-    source="SOGP 4.2, Fig. 7",
+    source="SOGP section 4.2, Fig. 7",
     published="Trained with 1500 basis vectors, the error on ten digits stays almost constant "
     "while up to 70% of them are removed.",
     run=_run,

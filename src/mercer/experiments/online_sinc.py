@@ -132,8 +132,7 @@ def _run(setting: Setting) -> Outcome:
         (
             f"The paper does not say where the inputs lie: here uniformly from {-_EDGE:g} to "
             f"{_EDGE:g}, which ten kernels of width 1 can span. Criterion 'mean' is the paper's "
-            "score (SOGP 3.18); 'kl' removes what the divergence says, and keeps the basis spread "
-            "out.",
+            "score; 'kl' removes what the divergence says, and keeps the basis spread out.",
         ),
     )
 
@@ -168,7 +167,7 @@ def _claims(found: dict[tuple[float, int, str], list[_Found]]) -> tuple[Claim, .
 EXPERIMENT = Experiment(
     name="online-sinc",
     title="sin(x)/x by ten and by fifteen basis vectors, one row at a time",
-    source="SOGP 4.1, Fig. 4",
+    source="SOGP section 4.1, Fig. 4",
     published="1000 values with noise of variance 0.02: with sigma_K^2 = 1 and 10 basis vectors a "
     "good fit with tight error bars, with 0.1 and 15 broader ones. No numbers are given.",
     run=_run,

@@ -209,7 +209,7 @@ def _claims(found: _All, most: int, batch: float) -> tuple[Claim, ...]:
 EXPERIMENT = Experiment(
     name="online-usps",
     title="Handwritten digits by the size of the basis, with one and two sweeps",
-    source="SOGP 4.2, Fig. 6",
+    source="SOGP section 4.2, Fig. 6",
     published="7291 training and 2007 test images, sigma_K^2 = 1: slightly worse than the Nyström "
     "method, 1.7% with 512 basis vectors on 4 against the rest, and than the reduced set of kernel "
     "PCA, 5% on ten digits; a second sweep improves the 4 slightly and matters less for the ten.",

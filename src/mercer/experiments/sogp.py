@@ -14,7 +14,7 @@ __all__ = ["CRITERIA", "Latent", "kernel", "latent"]
 
 Floats = NDArray[np.float64]
 
-#: By what points are removed: the paper's score (SOGP 3.18), and the divergence.
+#: By what points are removed: the paper's score, and the divergence.
 CRITERIA = ("mean", "kl")
 
 

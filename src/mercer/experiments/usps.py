@@ -1,7 +1,7 @@
-"""The handwritten digits of SOGP 4.2: their rows, and classifiers that share a basis.
+"""The handwritten digits of SOGP section 4.2: their rows, and classifiers that share a basis.
 
 A digit's classifier holds it against all others. An image is of the class whose probability is the
-highest (SOGP 4.6), and of the digit 4 if that is more probable than not.
+highest, and of the digit 4 if that is more probable than not.
 """
 
 from __future__ import annotations
