@@ -318,7 +318,9 @@ class OnlineProcess:
     def _remove_one(self) -> None:
         A = self.arrays
         A.source[: A.m] = np.arange(A.m)
-        recursion().remove(A, recursion().cheapest(A, self.rules), self.rules.keep < 1.0)
+        if self.rules.keep < 1.0:  # P is of the past
+            refresh(A)
+        recursion().remove(A, recursion().cheapest(A, self.rules))
         self._basis = Basis(self.kernel, self._basis.points[A.source[: A.m]], self._basis.features)
         A.whole[1] += 1
         if A.whole[1] >= 64:  # as rounding builds up

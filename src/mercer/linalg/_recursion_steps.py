@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import boolean, float64, int64, njit, types, void
+from numba import float64, int64, njit, types, void
 
 from mercer.linalg._elementary import MAP
 from mercer.linalg._recursion_matrices import (
@@ -26,6 +26,7 @@ from mercer.linalg._recursion_matrices import (
 )
 from mercer.linalg._recursion_twins import (
     CHECK_EVERY,
+    EPS,
     NEAR,
     P_DRIFT,
     Q_DRIFT,
@@ -249,8 +250,8 @@ def _leaving(A, rules, gamma):  # type: ignore[no-untyped-def]
     return best if m >= rules.max_basis else -1
 
 
-@njit(void(State, int64, boolean), **MAP)
-def remove(A, j, anew):  # type: ignore[no-untyped-def]
+@njit(void(State, int64), **MAP)
+def remove(A, j):  # type: ignore[no-untyped-def]
     m, r = A.whole[0], A.S.shape[1] - A.K.shape[0]
     outputs, covariances = A.mu.shape[0], A.S.shape[0]
     n, last, q_j = r + m, m - 1, A.Q[j, j]
@@ -260,19 +261,6 @@ def remove(A, j, anew):  # type: ignore[no-untyped-def]
         t[i] = column[i] / q_j
     for c in range(covariances):
         S, P = A.S[c], A.P[c]
-        if anew:
-            square = np.empty((n, n))
-            most = 0.0
-            for i in range(n):
-                most = max(most, S[i, i])
-            for i in range(n):
-                for k in range(n):
-                    square[i, k] = S[i, k]
-                square[i, i] += n * 2e-16 * most
-            square = np.linalg.inv(square)
-            for i in range(n):
-                for k in range(n):
-                    P[i, k] = 0.5 * (square[i, k] + square[k, i])
         times(S, r, m, column, A.u[c])
         times(A.Q, 0, m, A.u[c], A.e)  # of which C_j is all but Q_j
         own = A.e[j] - q_j
@@ -372,6 +360,19 @@ def _exchange(A, gamma, source, variance, j):  # type: ignore[no-untyped-def]
     A.source[j] = source
 
 
+@njit(void(State), **MAP)
+def _renew(A):  # type: ignore[no-untyped-def]
+    n = A.S.shape[1] - A.K.shape[0] + A.whole[0]
+    for c in range(A.S.shape[0]):
+        square = A.S[c, :n, :n].copy()
+        ridge = n * EPS * np.max(np.diag(square))
+        for i in range(n):
+            square[i, i] += ridge
+        A.P[c, :n, :n] = np.linalg.inv(square)
+        for i in range(n):
+            mirror(A.P[c], i, i)
+
+
 @njit(int64(State), **MAP)
 def _has_drifted(A):  # type: ignore[no-untyped-def]
     m, r = A.whole[0], A.S.shape[1] - A.K.shape[0]
@@ -404,16 +405,16 @@ def learn(A, rules, variance, gamma, source):  # type: ignore[no-untyped-def]
         is_new = is_new and largest * gamma > rules.tol * math.sqrt(variance)
     j = m
     if is_new:
+        if rules.keep < 1.0:
+            _renew(A)
         j = _leaving(A, rules, gamma)
     if j == m:
         _project(A, gamma)
         return
-    if j >= 0 and rules.keep == 1.0:
+    if j >= 0:
         _exchange(A, gamma, source, variance, j)
     else:
         _add(A, gamma, source, variance)
-        if j >= 0:
-            remove(A, j, True)
     A.whole[1] += 1
     if A.whole[1] >= CHECK_EVERY:
         A.whole[1] = 0

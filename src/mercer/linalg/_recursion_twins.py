@@ -27,6 +27,7 @@ CHECK_EVERY, P_DRIFT = 256, 1e-6
 #: A row leaves at least this part of the variance of f there: what is sharper is rounding.
 SHARPEST = 1e-12
 TINY = 1e-300
+EPS = float(np.finfo(float).eps)
 
 
 def forget(A: Arrays, keep: float) -> None:
@@ -107,12 +108,14 @@ def learn(A: Arrays, rules: Rules, variance: float, gamma: float, source: int) -
     if not is_new:
         _project(A, gamma)
         return
+    if rules.keep < 1.0:
+        _renew(A)
     _add(A, gamma, source, variance)
     j = _redundant(A, rules.floor)
     if j < 0 and A.m > rules.max_basis:
         j = cheapest(A, rules)
     if j >= 0:
-        remove(A, j, rules.keep < 1.0)
+        remove(A, j)
     A.whole[1] += 1
     if A.whole[1] >= CHECK_EVERY:
         A.whole[1] = 0
@@ -205,18 +208,11 @@ def cheapest(A: Arrays, rules: Rules) -> int:
     return int(np.argmin(np.max(scores, axis=0)))
 
 
-def remove(A: Arrays, j: int, anew: bool) -> None:
+def remove(A: Arrays, j: int) -> None:
     """Remove point j and add what that costs (SOGP 3.16); the last point takes its place.
 
     Of the moments a row and a column go. With t = Q_j/Q_jj, alpha loses alpha_j t, the diagonal of
     C gains C_jj t^2 - 2 t C_j, Q loses Q_jj t t', and P a Schur complement.
-
-    Parameters
-    ----------
-    A : Arrays
-    j : int
-    anew : bool
-        Whether P is to be made anew from S first, where forgetting has left it behind.
     """
     m, r = A.m, A.n_features
     n, last = r + m, m - 1
@@ -224,10 +220,6 @@ def remove(A: Arrays, j: int, anew: bool) -> None:
     q, t = column[j], column / column[j]
     for c in range(len(A.S)):
         S, P = A.S[c], A.P[c]
-        if anew:
-            ridge = n * 2e-16 * np.max(np.diagonal(S)[:n])
-            inverse = np.linalg.inv(S[:n, :n] + ridge * np.eye(n))
-            P[:n, :n] = 0.5 * (inverse + inverse.T)
         C = A.Q[:m, :m] @ (S[r:n, r:n] @ column) - column
         own = C[j]
         lost = math.log(max(P[r + j, r + j] / q, TINY)) + own / q
@@ -248,6 +240,14 @@ def remove(A: Arrays, j: int, anew: bool) -> None:
     _move(A.K, last, j)
     A.source[j] = A.source[last]
     A.whole[0] = last
+
+
+def _renew(A: Arrays) -> None:
+    """Make P anew from S, where forgetting has left it behind."""
+    n = A.n_features + A.m
+    for S, P in zip(A.S[:, :n, :n], A.P[:, :n, :n], strict=True):
+        inverse = np.linalg.inv(S + n * EPS * np.max(np.diagonal(S), initial=0.0) * np.eye(n))
+        P[:] = np.tril(inverse) + np.tril(inverse, -1).T
 
 
 def _move(A: Floats, old: int, new: int) -> None:
