@@ -169,10 +169,8 @@ def _figure(found: _All, task: str, sizes: tuple[int, ...]) -> Figure:
         if task == _BINARY
         else (_REDUCED_SET, "reduced set of kernel PCA, cited")
     )
-    return Figure(
-        task.replace(" ", "-"), task, "basis vectors", "test error, percent", tuple(lines),
-        mark=cited,
-    )  # fmt: skip
+    name = task.replace(" ", "-")
+    return Figure(name, task, "basis vectors", "test error, percent", lines, mark=cited)
 
 
 def _claims(found: _All, most: int, batch: float) -> tuple[Claim, ...]:
