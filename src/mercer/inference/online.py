@@ -1,4 +1,4 @@
-"""Sparse on-line Gaussian processes: one row at a time, in bounded memory (SOGP 3.3).
+"""Sparse on-line Gaussian processes: one row at a time, in bounded memory (SOGP section 3.3).
 
 The posterior so far is the prior of the next row. Its likelihood is projected on the nearest
 Gaussian process by two numbers, the derivatives q and r of log E[p(y | f)] (SOGP 2.7), and the
@@ -17,7 +17,6 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mercer.compute import blas_for
 from mercer.inference._online_moments import (
     arrays_of,
     as_posterior,
@@ -47,8 +46,8 @@ Floats = NDArray[np.float64]
 
 # Rows whose kernel values are found together: with the points and with each other.
 _BLOCK = 128
-# The least variance of a point given the others, in units of k(x, x), that rounding allows, and
-# where `tol` is not about it. Q has entries as large as its inverse.
+# The least variance of a point given the others, in units of k(x, x): with it Q is right to many
+# digits, and with less than the first to none. Q has entries as large as its inverse.
 _LEAST, _FLOOR = 1e-10, 1e-6
 
 
@@ -145,7 +144,7 @@ class OnlineProcess:
             _position("criterion", criterion, CRITERIA),
             _position("novelty", novelty, NOVELTIES),
         )
-        floor = max(float(tol), _LEAST) if novelty == "geometry" else _FLOOR
+        floor = max(min(float(tol), _FLOOR), _LEAST) if novelty == "geometry" else _FLOOR
         self.rules = Rules(most, *choices, float(tol), floor, 1.0 - float(forget))
 
     @classmethod
@@ -228,8 +227,8 @@ class OnlineProcess:
         Y : array of shape (n, P)
             Observations; labels are -1 and 1.
         weights : array of shape (n,), optional
-            Powers of the likelihood. A row of weight 2 is learned twice; one of weight 1.5 in two
-            steps of power 3/4.
+            Powers of the likelihood, at once for Gaussian noise. For other noise a row of weight 2
+            is learned twice, and one of weight 1.5 in two steps of power 3/4.
         """
         X = self.kernel.inputs(X)
         n, outputs = len(X), len(self.arrays.mu)
@@ -266,8 +265,7 @@ class OnlineProcess:
             np.zeros((len(X), len(A.S))),
             before.log_density,
         )
-        with blas_for(A.m + 1):
-            learn_rows(A, self.rules, block, self.likelihood)
+        learn_rows(A, self.rules, block, self.likelihood)
         before.var[:] = block.spread
 
     def _kernel_values(self, X: Any, points: Any) -> Floats:

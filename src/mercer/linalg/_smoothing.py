@@ -32,13 +32,13 @@ def _gaussian(t, var):  # type: ignore[no-untyped-def]
 
 @njit(_Three(float64, float64, float64), **_MAP)
 def _probit(noise_std, m, var):  # type: ignore[no-untyped-def]
-    """The average of Phi(f/s) is Phi(m/t) with t^2 = s^2 + var."""
+    """The average of Phi(f/s) is Phi(m/t) with t^2 = s^2 + var (SOGP 4.6)."""
     t = math.sqrt(noise_std * noise_std + var)
     if t == 0.0:
         log_z = 0.0 if m > 0.0 else (-math.inf if m < 0.0 else math.log(0.5))
         return log_z, math.nan, math.nan
     log_z, h, g = _tail(-m / t)
-    return log_z, h / t, -(h / t) * (g / t)
+    return log_z, h / t, -(h * g) / (t * t)
 
 
 @njit(_Three(GivenVector, float64, float64), **_MAP)
