@@ -227,8 +227,8 @@ class OnlineProcess:
         Y : array of shape (n, P)
             Observations; labels are -1 and 1.
         weights : array of shape (n,), optional
-            Powers of the likelihood. A row of weight 2 is learned twice; one of weight 1.5 in two
-            steps of power 3/4.
+            Powers of the likelihood, at once for Gaussian noise. For other noise a row of weight 2
+            is learned twice, and one of weight 1.5 in two steps of power 3/4.
         """
         X = self.kernel.inputs(X)
         n, outputs = len(X), len(self.arrays.mu)

@@ -116,6 +116,8 @@ def learn(A: Arrays, rules: Rules, variance: float, gamma: float, source: int) -
         j = cheapest(A, rules)
     if j >= 0:
         remove(A, j)
+    if j == A.m:  # the row itself has gone again, and the points are those there were
+        return
     A.whole[1] += 1
     if A.whole[1] >= CHECK_EVERY:
         A.whole[1] = 0
