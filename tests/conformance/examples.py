@@ -16,6 +16,8 @@ from mercer import (
     GPClassifier,
     GPRegressor,
     Iterative,
+    OnlineGPClassifier,
+    OnlineGPRegressor,
     SparseGPClassifier,
     SparseGPRegressor,
     SparseGreedyGPRegressor,
@@ -277,6 +279,33 @@ ESTIMATORS: dict[type, list[Example]] = {
         Example(GPRegressor(mean=square, hyperprior=None), {"objects": {"square": square}}),
         Example(GPRegressor(inference=Iterative(tol=1e-16), mean="linear")),
     ],
+    OnlineGPClassifier: [
+        Example(OnlineGPClassifier(2.0 * RBF(1.3), optimizer=None)),
+        Example(OnlineGPClassifier(max_iter=3)),
+        Example(OnlineGPClassifier(mean="constant", n_sweeps=20), TWO),
+        Example(
+            OnlineGPClassifier(2.0 * RBF(1.3), "logistic", max_basis=12, criterion="mean"), TWO
+        ),
+    ],
+    OnlineGPRegressor: [
+        Example(OnlineGPRegressor(max_iter=5)),
+        Example(OnlineGPRegressor(1.5 * RBF(1.3), Gaussian(0.1), optimizer=None)),
+        Example(
+            OnlineGPRegressor(
+                1.5 * Matern(ARD, nu=2.5) + 0.3, mean="linear", normalize_y=True, n_sweeps=2
+            )
+        ),
+        Example(
+            OnlineGPRegressor(
+                1.5 * RBF(1.3),
+                likelihoods.Laplace(0.3),
+                max_basis=10,
+                criterion="mean",
+                recycle="heuristic",
+                n_sweeps=2,
+            )
+        ),
+    ],
     SparseGPClassifier: [
         Example(SparseGPClassifier(2.0 * RBF(1.3), n_inducing=8, optimizer=None)),
         Example(SparseGPClassifier(n_inducing=8, max_iter=3)),
@@ -357,6 +386,10 @@ ESTIMATORS: dict[type, list[Example]] = {
 
 # What scikit-learn's `check_estimator` is expected to fail, by class: the check and the reason.
 EXPECTED_FAILURES: dict[str, dict[str, str]] = {
+    "OnlineGPClassifier": {
+        "check_sample_weight_equivalence_on_dense_data": "the check compares rows in two orders, "
+        "and what a label says depends on the rows before it",
+    },
     "TransductiveGPClassifier": {
         "check_classifiers_classes": "its labels are -1 and 1, and -1 marks rows without a label, "
         "as in scikit-learn's own semi-supervised estimators",

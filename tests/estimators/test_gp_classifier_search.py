@@ -13,8 +13,8 @@ import pytest
 
 from mercer import GPClassifier
 from mercer.errors import BoundWarning, ConvergenceWarning
-from mercer.estimators.class_search import _heard
 from mercer.estimators.classification import prepare_classes
+from mercer.estimators.interruption import heard
 from mercer.kernels import RBF
 from mercer.params import Parameter
 
@@ -141,7 +141,7 @@ def test_another_number_of_classes_begins_as_a_cold_start_does(multi_class):
 def test_the_second_ctrl_c_is_heard():
     before = signal.getsignal(signal.SIGINT)
     stop = threading.Event()
-    with pytest.raises(KeyboardInterrupt), _heard(stop):
+    with pytest.raises(KeyboardInterrupt), heard(stop):
         os.kill(os.getpid(), signal.SIGINT)
         assert stop.wait(1.0)
         os.kill(os.getpid(), signal.SIGINT)

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from mercer.estimators.class_evidence import LeftOutClasses
     from mercer.estimators.committee import BayesianCommitteeRegressor
     from mercer.estimators.gp_classifier import GPClassifier
+    from mercer.estimators.online_classifier import OnlineGPClassifier, PrequentialClasses
+    from mercer.estimators.online_regressor import OnlineGPRegressor, Prequential
     from mercer.estimators.sparse_classifier import SparseGPClassifier
     from mercer.estimators.sparse_greedy import SparseGreedyGPRegressor
     from mercer.estimators.sparse_regressor import SparseGPRegressor
@@ -26,6 +28,10 @@ __all__ = [
     "Iterative",
     "LeaveOneOut",
     "LeftOutClasses",
+    "OnlineGPClassifier",
+    "OnlineGPRegressor",
+    "Prequential",
+    "PrequentialClasses",
     "SparseGPClassifier",
     "SparseGPRegressor",
     "SparseGreedyGPRegressor",
@@ -40,6 +46,10 @@ if not TYPE_CHECKING:  # a regression does not wait for what it has no use for
             "BayesianCommitteeRegressor": "mercer.estimators.committee",
             "GPClassifier": "mercer.estimators.gp_classifier",
             "LeftOutClasses": "mercer.estimators.class_evidence",
+            "OnlineGPClassifier": "mercer.estimators.online_classifier",
+            "OnlineGPRegressor": "mercer.estimators.online_regressor",
+            "Prequential": "mercer.estimators.online_regressor",
+            "PrequentialClasses": "mercer.estimators.online_classifier",
             "SparseGPClassifier": "mercer.estimators.sparse_classifier",
             "SparseGPRegressor": "mercer.estimators.sparse_regressor",
             "SparseGreedyGPRegressor": "mercer.estimators.sparse_greedy",

@@ -14,7 +14,13 @@ from mercer.evidence import require_pair
 from mercer.likelihoods import Likelihood, Logistic, Probit, SoftLabels, Softmax
 from mercer.likelihoods.labels import Binary
 
-__all__ = ["ClassModel", "check_class_options", "class_model", "soft_kind"]
+__all__ = [
+    "ClassModel",
+    "binary_likelihood",
+    "check_class_options",
+    "class_model",
+    "soft_kind",
+]
 
 _INFERENCE = ("laplace", "ep", "vi", "bounds", "map")
 _MULTI_CLASS = ("auto", "softmax", "one_vs_rest")
@@ -105,16 +111,24 @@ def _kind(estimator: Any, spec: Any, n_classes: int, soft: str | None) -> str:
     return "softmax" if multi_class == "auto" and coupled else "one_vs_rest"
 
 
-def _of_two(spec: Any) -> Binary:
-    """Return the likelihood of labels -1 and 1 that was asked for."""
+def binary_likelihood(spec: Any) -> Binary:
+    """Return the likelihood of labels -1 and 1 that was asked for, by name or as it is."""
+    return _of_two(spec, "'logistic', 'probit'", "Logistic() or Probit(...)")
+
+
+def _of_two(
+    spec: Any,
+    names: str = "'logistic', 'probit', 'softmax'",
+    objects: str = "Logistic(), Probit(...) or Softmax(n)",
+) -> Binary:
+    """Return the likelihood of labels -1 and 1; `names` and `objects` say what there is."""
     if isinstance(spec, str) and spec in _NAMED:
         spec = _NAMED[spec]()
     if isinstance(spec, Binary):
         return spec
     require_instance("likelihood", spec)
     text = (
-        "likelihood must be 'logistic', 'probit', 'softmax', or an object of mercer.likelihoods: "
-        f"Logistic(), Probit(...) or Softmax(n), got {spec!r}"
+        f"likelihood must be {names}, or an object of mercer.likelihoods: {objects}, got {spec!r}"
     )
     if isinstance(spec, SoftLabels):
         text += "; for soft labels give the likelihood inside it, and soft_labels=" + repr(

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import signal
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,6 +12,7 @@ from joblib import effective_n_jobs
 
 from mercer.compute import run_together
 from mercer.errors import BoundWarning, MercerWarning, UndeterminedWarning, warn
+from mercer.estimators.interruption import heard
 from mercer.estimators.options import as_generator
 from mercer.estimators.search import maximise_for, report_of
 from mercer.evidence import LatentObjective, Optimum
@@ -61,7 +60,7 @@ def search_classes(estimator: Any, objectives: Sequence[LatentObjective]) -> lis
         return run
 
     jobs = [job(number) for number in range(len(objectives))]
-    with _heard(stop):
+    with heard(stop):
         return run_together(jobs, threads) if threads > 1 else [run() for run in jobs]
 
 
@@ -107,28 +106,3 @@ def naming_the_classes(
     if bounds:
         warn(". ".join(bounds), BoundWarning)
     return results
-
-
-@contextmanager
-def _heard(stop: threading.Event) -> Iterator[None]:
-    """Turn Ctrl-C into a word to all searches, where this is the thread that hears it.
-
-    The second one is taken as it would be elsewhere: an evaluation may be long.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    previous = signal.getsignal(signal.SIGINT)
-    if previous is None:  # not of Python's making, and nothing that could be put back
-        yield
-        return
-
-    def heard(*_: Any) -> None:
-        stop.set()
-        signal.signal(signal.SIGINT, previous)
-
-    signal.signal(signal.SIGINT, heard)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, previous)

@@ -34,6 +34,7 @@ __all__ = [
     "ClassRows",
     "PreparedClasses",
     "begin_classes",
+    "label_variance",
     "objectives_for",
     "prepare_classes",
 ]
@@ -127,7 +128,7 @@ def begin_classes(
     if precomputed:
         kernel, numbers = over_row_numbers(rows.X, rows.kept, mean)
         rows = rows._replace(X=numbers)
-    variance = _variance(model.likelihood)
+    variance = label_variance(model.likelihood)
     begun = begun_kernel(kernel, rows, variance, estimator.hyperprior, default_class_kernel)
     kernel, default, widths = begun
     data = LatentData(rows.X, rows.targets.Y, rows.weights)
@@ -241,7 +242,7 @@ def _require_memory(estimator: Any, model: ClassModel, rows: ClassRows, precompu
     require_memory(n, matrices + (2.0 if precomputed else 0.0), what, classes=True)
 
 
-def _variance(likelihood: Any) -> float:
+def label_variance(likelihood: Any) -> float:
     """Return the variance of latent values that a label is about as informative as.
 
     That is the inverse of its Fisher information where all classes are as probable: 4 for the

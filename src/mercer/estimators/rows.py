@@ -96,17 +96,27 @@ def validated_rows(
 
 
 def checked_rows(
-    estimator: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, kernel: Kernel | None
+    estimator: Any,
+    X: Any,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None,
+    kernel: Kernel | None,
+    again: bool = False,
+    some: bool = True,
 ) -> Rows:
-    """Check what was given to `fit`; of a precomputed matrix all columns stay."""
+    """Check what was given to `fit`; of a precomputed matrix all columns stay.
+
+    If `again`, the columns must be those of the call before. With `some`, weights must not all be
+    0.
+    """
     require_targets(estimator, y)
-    X, y = checked_inputs(estimator, X, kernel, y)
+    X, y = checked_inputs(estimator, X, kernel, y, again)
     multioutput = np.ndim(y) == 2
     Y = np.array(y, dtype=float)
     Y = Y.reshape(len(Y), -1)
     if len(Y) != len(X):
         raise ValueError(f"X has {len(X)} rows and y has {len(Y)}")
-    weights, kept = kept_weights(sample_weight, len(Y))
+    weights, kept = kept_weights(sample_weight, len(Y), some)
     if np.all(kept):
         return Rows(X, Y, weights, kept, multioutput)
     X = X if is_precomputed(estimator) else X[kept]
@@ -126,8 +136,11 @@ def kept_inputs(X: Any, posterior: Posterior) -> Any:
     return points if same else frozen(X.copy())
 
 
-def checked_weights(sample_weight: ArrayLike, n: int) -> Floats:
-    """Return the weights of n rows as an array, or say what is wrong with them."""
+def checked_weights(sample_weight: ArrayLike, n: int, some: bool = True) -> Floats:
+    """Return the weights of n rows as an array, or say what is wrong with them.
+
+    With `some`, that is also where all of them are 0.
+    """
     try:
         weights = np.array(sample_weight, dtype=float)
     except (TypeError, ValueError):
@@ -142,16 +155,16 @@ def checked_weights(sample_weight: ArrayLike, n: int) -> Floats:
             "sample_weight must hold finite numbers that are not negative, got "
             f"{weights[wrong[0]]} in row {wrong[0]}"
         )
-    if not np.any(weights):
+    if some and not np.any(weights):
         raise ValueError("sample_weight must hold at least one non-zero number")
     return weights
 
 
-def powers(sample_weight: ArrayLike, n: int) -> Floats:
+def powers(sample_weight: ArrayLike, n: int, some: bool = True) -> Floats:
     """Return the weights of n rows as powers of their likelihoods; see `checked_weights`."""
-    weights = checked_weights(sample_weight, n)
+    weights = checked_weights(sample_weight, n, some)
     largest = np.max(weights)
-    if largest < _LIGHTEST:
+    if 0.0 < largest < _LIGHTEST:
         raise ValueError(
             f"sample_weight is at most {largest:.3g}, and the noise of a row, divided by such a "
             "weight, is no double; weights are powers of the likelihood, 1 for an ordinary row"
@@ -161,27 +174,32 @@ def powers(sample_weight: ArrayLike, n: int) -> Floats:
 
 
 def kept_weights(
-    sample_weight: ArrayLike | None, n: int
+    sample_weight: ArrayLike | None, n: int, some: bool = True
 ) -> tuple[Floats | None, NDArray[np.bool_]]:
-    """Return the weights of the rows that are kept, None if all are 1, and which of n these are."""
+    """Return the weights of the rows that are kept, None if all are 1, and which of n these are.
+
+    With `some`, there must be any.
+    """
     if sample_weight is None:
         return None, np.ones(n, dtype=bool)
-    weights = powers(sample_weight, n)
+    weights = powers(sample_weight, n, some)
     kept = weights > 0
     return None if np.all(weights[kept] == 1.0) else weights[kept], kept
 
 
-def checked_inputs(estimator: Any, X: Any, kernel: Kernel | None, y: Any = None) -> Any:
+def checked_inputs(
+    estimator: Any, X: Any, kernel: Kernel | None, y: Any = None, again: bool = False
+) -> Any:
     """Return what is given to `fit` as X, checked, as the kernel takes it; None is the default one.
 
     Of a precomputed matrix, for which there is no kernel yet, it is the matrix. With targets y that
-    are numbers it is the pair of both.
+    are numbers it is the pair of both. If `again`, its columns must be those of the call before.
     """
     if kernel is not None and not kernel.is_numeric:
         X = kernel.inputs(X)
         return X if y is None else (X, check_array(y, ensure_2d=False, dtype=np.float64))
     require_numbers(X)
-    options = {"dtype": np.float64, "order": "C"}
+    options = {"dtype": np.float64, "order": "C", "reset": not again}
     if y is None:
         X = validate_data(estimator, X, **options)
     else:

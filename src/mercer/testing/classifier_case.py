@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from sklearn.utils import get_tags
 
 from mercer.likelihoods import Softmax
-from mercer.posterior import Stacked
 from mercer.testing.estimator_case import Accuracy, EstimatorCase
 
 __all__ = ["ClassifierCase", "hard_labels"]
@@ -73,7 +72,8 @@ class ClassifierCase(EstimatorCase):
     @property
     def is_normalised(self) -> bool:
         """Whether classes have probabilities of their own that were made to add up to 1."""
-        return isinstance(getattr(self.model, "predictive_", None), Stacked)
+        outputs = getattr(getattr(self.model, "predictive_", None), "n_outputs", 1)
+        return outputs > 1 and not isinstance(self.model.likelihood_, Softmax)
 
 
 def hard_labels(case: ClassifierCase) -> str:

@@ -168,7 +168,8 @@ def rule_averages(case: ClassifierCase) -> None:
         close("probabilities", got, given.mean(axis=1), 0.0, allowed)
         return
     mean, std = (np.reshape(part, (len(X), -1)) for part in model.predict_latent(X, True))
-    links = model.likelihood_ if isinstance(model.likelihood_, list) else [model.likelihood_]
+    shared = [model.likelihood_] * mean.shape[1]  # of functions that are not fitted one by one
+    links = model.likelihood_ if isinstance(model.likelihood_, list) else shared
     nodes, weights = np.polynomial.hermite_e.hermegauss(200)
     f = mean[:, :, None] + std[:, :, None] * nodes
     averages = [

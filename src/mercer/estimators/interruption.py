@@ -1,0 +1,36 @@
+"""Ctrl-C, heard between pieces of work that must not be broken off."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+__all__ = ["heard"]
+
+
+@contextmanager
+def heard(stop: threading.Event) -> Iterator[None]:
+    """Turn Ctrl-C into a word to all that is under way, where this is the thread that hears it.
+
+    The second one is taken as it would be elsewhere: what is under way may be long.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    previous = signal.getsignal(signal.SIGINT)
+    if previous is None:  # not of Python's making, and nothing that could be put back
+        yield
+        return
+
+    def listen(*_: Any) -> None:
+        stop.set()
+        signal.signal(signal.SIGINT, previous)
+
+    signal.signal(signal.SIGINT, listen)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, previous)

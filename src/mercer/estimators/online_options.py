@@ -1,0 +1,129 @@
+"""What may be asked of on-line estimators, and which models they take."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mercer import means
+from mercer.estimators.memory import require_basis
+from mercer.estimators.options import (
+    check_search_options,
+    require_choice,
+    require_count,
+    require_number,
+)
+from mercer.estimators.resolve import as_kernel, as_likelihood, require_mercer
+from mercer.estimators.rows import is_precomputed
+from mercer.inference.online import CRITERIA, NOVELTIES
+from mercer.kernels import Flipped, Kernel
+from mercer.likelihoods import Gaussian, Likelihood
+from mercer.means import Mean
+from mercer.posterior import Posterior
+
+__all__ = [
+    "check_online_options",
+    "engine_options",
+    "is_complete",
+    "regression_model",
+    "require_online_mean",
+    "require_posterior",
+]
+
+#: What `n_sweeps` does with rows that were learned.
+RECYCLE = ("sites", "heuristic")
+
+
+def check_online_options(estimator: Any) -> None:
+    """Raise ValueError for an option of an on-line estimator that is none of its choices."""
+    for name in ("max_basis", "n_init", "n_sweeps"):
+        require_count(name, getattr(estimator, name), 1)
+    _require_between("tol", estimator.tol)
+    _require_between("forget", estimator.forget)
+    require_choice("novelty", estimator.novelty, NOVELTIES)
+    require_choice("criterion", estimator.criterion, CRITERIA)
+    require_choice("recycle", estimator.recycle, RECYCLE)
+    check_search_options(estimator)
+    require_basis(estimator.max_basis)
+    if is_precomputed(estimator):
+        whole = type(estimator).__name__.removeprefix("Online")
+        raise ValueError(
+            f"{type(estimator).__name__} takes inputs, not kernel matrices: the kernel between "
+            f"rows that are yet to come is in no matrix; use {whole} for kernel='precomputed'"
+        )
+    if estimator.forget > 0 and estimator.n_sweeps > 1 and estimator.recycle == "sites":
+        raise ValueError(
+            "n_sweeps > 1 finds the sites of all rows again, as parts of one posterior, and with "
+            f"forget={estimator.forget!r} there is none: what the first rows said is partly lost. "
+            "Give forget=0.0 or n_sweeps=1"
+        )
+
+
+def _require_between(name: str, value: Any) -> None:
+    require_number(name, value)
+    if not 0.0 <= value < 1.0:
+        raise ValueError(f"{name} must be a number from 0 to less than 1, got {value!r}")
+
+
+def engine_options(estimator: Any) -> dict[str, Any]:
+    """Return what the engine is to be told of basis vectors."""
+    names = ("max_basis", "tol", "novelty", "criterion", "forget")
+    return {name: getattr(estimator, name) for name in names}
+
+
+def regression_model(estimator: Any, X: Any) -> tuple[Kernel | None, Likelihood | None, Mean]:
+    """Return kernel and likelihood, None where they are to be chosen from the data, and mean."""
+    kernel, noise = as_kernel(estimator.kernel, X)
+    likelihood = as_likelihood(estimator.likelihood, noise, "OnlineGPClassifier")
+    if kernel is not None:
+        require_mercer(kernel)
+    if isinstance(likelihood, Gaussian) and not likelihood.parameters:
+        raise ValueError(
+            "variances of known rows cannot be given for rows that are yet to come. Give "
+            "Gaussian(1.0) with sample_weight=1/variance, by which a row has its own variance"
+        )
+    if likelihood is not None and likelihood.missing("smoothed", "log_density") == [
+        "smoothed",
+        "log_density",
+    ]:
+        raise ValueError(f"on-line learning needs a density, which {likelihood!r} does not have")
+    mean = means.from_spec(estimator.mean)
+    require_online_mean(mean)
+    return kernel, likelihood, mean
+
+
+def require_online_mean(mean: Mean) -> None:
+    """Raise ValueError for a mean that is integrated out, which has no proper prior to begin at."""
+    if mean.estimate == "integrate":
+        raise ValueError(
+            "coefficients of the mean with a flat prior cannot be learned from the first row on; "
+            "use estimate='ml', or fit GPRegressor to some rows first and go on with "
+            "from_posterior(model.posterior_, model.likelihood_), which updates them"
+        )
+
+
+# Two targets whose spread is 1.
+_TARGETS = np.array([-1.0, 1.0])
+
+
+def is_complete(kernel: Kernel | None, likelihood: Likelihood | None) -> bool:
+    """Whether nothing of a model is left to be chosen from the data."""
+    if kernel is None or likelihood is None or _wants_anchors(kernel):
+        return False
+    return set(likelihood.begun(_TARGETS).parameters) == set(likelihood.parameters)
+
+
+def _wants_anchors(kernel: Kernel) -> bool:
+    own = isinstance(kernel, Flipped) and kernel.anchors is None
+    return own or any(_wants_anchors(child) for child in kernel._children)
+
+
+def require_posterior(posterior: Any) -> None:
+    """Raise ValueError for what predicts but is no posterior over a basis."""
+    if isinstance(posterior, Posterior):
+        return
+    raise ValueError(
+        f"on-line learning goes on from a Posterior, got {type(posterior).__name__}. Committees, "
+        "PIC and augmented models have none: they need their rows to predict"
+    )

@@ -1,0 +1,146 @@
+"""The model that an on-line estimator begins with: chosen by the evidence of some rows."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.errors import UndeterminedWarning, warn
+from mercer.estimators.class_search import search_classes
+from mercer.estimators.classification import label_variance
+from mercer.estimators.preparation import naming_the_model
+from mercer.estimators.prepare_exact import prepare_exact
+from mercer.estimators.prepare_latent import prepare_latent
+from mercer.estimators.resolve import chosen_engine
+from mercer.estimators.rows import Rows
+from mercer.estimators.search import report_of, search, warn_of_fit
+from mercer.estimators.starting import begin_at_best, begun_kernel
+from mercer.evidence import LatentData, Optimum, best_engine, warn_of_search
+from mercer.evidence.against_rest import AgainstRest
+from mercer.evidence.defaults import default_class_kernel, default_starts
+from mercer.evidence.optimum import tell
+from mercer.kernels import Kernel
+from mercer.likelihoods import Gaussian, Likelihood
+from mercer.means import Mean
+
+__all__ = ["Start", "sample_of", "start_of_classes", "start_of_regression", "taken"]
+
+Floats = NDArray[np.float64]
+
+# How many rows of a fit choose the hyperparameters, if `n_init` is not more.
+_SAMPLE = 500
+# The golden ratio: multiples of it, less their whole parts, are spread evenly over [0, 1).
+_GOLDEN = 0.6180339887498949
+
+
+class Start(NamedTuple):
+    """A model to begin with.
+
+    kernel, likelihood, mean : the model
+    scale : (P,) the units of the outputs in which it is
+    n_iter : iterations of the search
+    """
+
+    kernel: Kernel
+    likelihood: Likelihood
+    mean: Mean
+    scale: Floats
+    n_iter: int = 1
+
+
+def sample_of(n: int, n_init: int) -> NDArray[np.intp]:
+    """Return which of n rows choose the hyperparameters of a `fit`: max(n_init, 500) of them.
+
+    One of each of as many stretches of the rows, at places that have no period: rows may be sorted,
+    and may alternate.
+    """
+    count = max(int(n_init), _SAMPLE)
+    if n <= count:
+        return np.arange(n)
+    k = np.arange(count)
+    return np.asarray((k + (k * _GOLDEN) % 1.0) * (n / count), dtype=np.intp)
+
+
+def taken(rows: Rows, some: NDArray[np.intp] | slice) -> Rows:
+    """Return some of the rows."""
+    weights = None if rows.weights is None else rows.weights[some]
+    Y = rows.Y[some]
+    return Rows(rows.X[some], Y, weights, np.ones(len(Y), dtype=bool), rows.multioutput)
+
+
+def start_of_regression(
+    estimator: Any,
+    kernel: Kernel | None,
+    likelihood: Likelihood | None,
+    mean: Mean,
+    rows: Rows,
+    columns: list[str] | None,
+) -> Start:
+    """Return the model of a regression as these rows choose it, as `GPRegressor` would."""
+    report = report_of(estimator)
+    inference = chosen_engine(estimator, likelihood)
+    tell(report, f"choosing hyperparameters by {len(rows.Y)} rows")
+    if inference == "exact":
+        assert likelihood is None or isinstance(likelihood, Gaussian)
+        prepared = prepare_exact(estimator, kernel, likelihood, mean, rows)
+    else:
+        prepared = prepare_latent(estimator, kernel, likelihood, mean, rows, inference)
+    objective = prepared.objective
+    with naming_the_model(objective):
+        optimum = search(estimator, objective, prepared.undetermined, columns, report)
+        objective.hold_jitter(optimum.jitter)
+        fit = objective.fitted(optimum.theta)
+    warn_of_fit(objective, fit, searched=optimum.status != "fixed")
+    scale = np.array(fit.posterior.scale)
+    return Start(fit.kernel, fit.likelihood, fit.mean, scale, max(1, optimum.n_iterations))
+
+
+def start_of_classes(
+    estimator: Any,
+    kernel: Kernel | None,
+    likelihood: Likelihood,
+    mean: Mean,
+    rows: Rows,
+    columns: list[str] | None,
+) -> Start:
+    """Return the model of labels -1 and 1, in columns of Y, as these rows choose it.
+
+    All columns share it: the evidence that is maximised is the sum of theirs.
+    """
+    report = report_of(estimator)
+    variance = label_variance(likelihood)
+    kernel, default, widths = begun_kernel(
+        kernel, rows, variance, estimator.hyperprior, default_class_kernel
+    )
+    searched = estimator.optimizer is not None and not _undetermined(rows)
+    if searched:
+        kernel = kernel.with_start_from(widths, variance)
+        tell(report, f"choosing hyperparameters by {len(rows.Y)} rows")
+    data = LatentData(rows.X, rows.Y, rows.weights)
+    objective = AgainstRest(kernel, likelihood, mean, data, best_engine(likelihood))
+    bounds = kernel.with_bounds_from(widths, variance).bounds
+    objective.bounds[: len(bounds)] = bounds
+    optimum = Optimum(objective.theta, np.nan, "fixed", "the hyperparameters were kept")
+    if searched:
+        with naming_the_model(objective):
+            if default is not None:
+                begin_at_best(objective, default_starts(default))
+            optimum = search_classes(estimator, [objective])[0]
+            warn_of_search(objective, optimum, columns)
+    outputs = rows.Y.shape[1]
+    return Start(*objective.unpack(optimum.theta), np.ones(outputs), max(1, optimum.n_iterations))
+
+
+def _undetermined(rows: Rows) -> bool:
+    """Whether all rows have one label, of which there is a warning."""
+    if np.any(np.ptp(rows.Y, axis=0)):
+        return False
+    warn(
+        f"the {len(rows.Y)} rows that choose the hyperparameters are all of one class, and say "
+        "nothing about them: they were kept as they began. Give rows of several classes first, or "
+        "a kernel with optimizer=None",
+        UndeterminedWarning,
+    )
+    return True

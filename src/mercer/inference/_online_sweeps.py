@@ -1,0 +1,142 @@
+"""Going over rows again, once an on-line process has learned them.
+
+A row's likelihood stands in the process as a Gaussian site: exp(nu g - tau g^2/2), g = f - m, with
+tau and nu from the derivatives of log Z at what was known when the row came (SOGP 2.7). What came
+later would have made another site of it. `refine` holds the basis and finds the sites again, each
+against all others: expectation propagation on the prior of FITC with these points. With all rows
+among the points that is `ep`. No row counts twice.
+
+`repeat` is the paper's way: it shows the rows again as if they were new. They count as many times.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.inference import sparse_ep
+from mercer.inference.online import CRITERIA, NOVELTIES, Before, OnlineProcess
+from mercer.likelihoods import Gaussian
+from mercer.posterior import Basis, Posterior
+from mercer.posterior.factors import RowBlock
+
+__all__ = ["Refined", "first_sites", "refine", "repeat"]
+
+Floats = NDArray[np.float64]
+
+
+class Refined(NamedTuple):
+    """A process with sites that are right, or nearer to it.
+
+    process : OnlineProcess, whose log evidence and projection loss are those of the first pass
+    converged : whether all sites have settled
+    """
+
+    process: OnlineProcess
+    converged: bool
+
+
+def first_sites(process: OnlineProcess, X: Any, Y: Floats, before: Before) -> list[Any]:
+    """Return the sites that rows had when they were learned, one `SiteState` for each output.
+
+    In units of `process.scale`. A row that was skipped has a flat one.
+    """
+    s = process.scale
+    prior = process.mean_function(X, len(s)) / s
+    states = []
+    for p in range(len(s)):
+        y, mean, var = Y[:, p] / s[p], before.mean[:, p] / s[p], before.var[:, p] / s[p] ** 2
+        with np.errstate(all="ignore"):
+            _, q, r = process.likelihood.smoothed(y, mean, var)
+            left = 1.0 + var * r
+            tau, nu = -r / left, (q - r * (mean - prior[:, p])) / left
+        good = np.isfinite(tau) & np.isfinite(nu) & (left > 0)
+        tau, nu = np.where(good, tau, 0.0), np.where(good, nu, 0.0)
+        states.append(sparse_ep.SiteState(tau, nu, prior[:, p]))
+    return states
+
+
+def refine(
+    process: OnlineProcess,
+    X: Any,
+    Y: Floats,
+    weights: Floats | None,
+    before: Before,
+    max_iterations: int,
+) -> Refined:
+    """Return the process with its basis held and the sites of all rows found again.
+
+    Parameters
+    ----------
+    process : OnlineProcess
+        After a pass over these rows and no others; it is left as it is.
+    X, Y, weights : the rows, as `OnlineProcess.learn` takes them
+    before : Before
+        What `learn` returned of them.
+    max_iterations : int
+        How many times all sites are moved, at the most.
+
+    Notes
+    -----
+    O(n m^2) time an iteration and output, and an array of n x m.
+    """
+    if process.rules.keep < 1.0:
+        raise ValueError(
+            "a process that forgets has no posterior of all rows whose sites could be found again"
+        )
+    s = process.scale
+    X, points = process.kernel.inputs(X), process.points
+    prior = process.mean_function(X, len(s)) / s
+    solutions, converged = [], True
+    for p, start in enumerate(first_sites(process, X, Y, before)):
+        problem = sparse_ep.SparseLatentProblem(
+            process.kernel, X, Y[:, p] / s[p], process.likelihood, prior[:, p], weights, Z=points
+        )
+        found, solution = sparse_ep.posterior(
+            problem, process.mean_function, start, max_iterations=max_iterations
+        )
+        solutions.append(found)
+        converged = converged and solution.status == "converged"
+    new = OnlineProcess.from_posterior(
+        _joined(solutions, process), process.likelihood, **_options(process)
+    )
+    new.arrays.sums[:], new.n_seen = process.arrays.sums, process.n_seen
+    return Refined(new, converged)
+
+
+def repeat(process: OnlineProcess, X: Any, Y: Floats, weights: Floats | None, times: int) -> None:
+    """Show the rows so many times again, in place; the log evidence stays as it is."""
+    evidence, seen = process.arrays.sums[1:].copy(), process.n_seen
+    for _ in range(times):
+        process.learn(X, Y, weights)
+    process.arrays.sums[1:], process.n_seen = evidence, seen
+
+
+def _joined(solutions: list[Posterior], process: OnlineProcess) -> Posterior:
+    """Return one posterior of all outputs, over the same points.
+
+    With Gaussian noise they share their covariance, else each has its own.
+    """
+    first, rest = solutions[0], (process.mean_function, process.scale)
+    alpha = np.hstack([each.alpha for each in solutions])
+    basis = Basis(process.kernel, process.points)
+    if len(solutions) == 1 or isinstance(process.likelihood, Gaussian):
+        return Posterior(basis, alpha, first.A, first.B, 1, *rest)
+    c, m = len(solutions), len(alpha)
+    A, B = (
+        [RowBlock(getattr(each, name), p * m, c * m) for p, each in enumerate(solutions)]
+        for name in ("A", "B")
+    )
+    return Posterior(basis, alpha, A, B, 1, *rest)
+
+
+def _options(process: OnlineProcess) -> dict[str, Any]:
+    rules = process.rules
+    return {
+        "max_basis": rules.max_basis,
+        "tol": rules.tol,
+        "novelty": NOVELTIES[rules.novelty],
+        "criterion": CRITERIA[rules.criterion],
+    }
