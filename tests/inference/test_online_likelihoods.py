@@ -150,13 +150,14 @@ def test_fractional_powers_of_a_probit_by_quadrature(power):
     np.testing.assert_allclose(got.posterior().cov(X)[:, :, 0], expected.cov, rtol=1e-6, atol=1e-8)
 
 
-@pytest.mark.parametrize("name", ["probit", "logistic", "mixture"])
+@pytest.mark.parametrize("name", [name for name in STREAMS if STREAMS[name][0].compiled_site()])
 def test_compiled_averages_are_those_of_python(name, monkeypatch):
     likelihood, _, kind = STREAMS[name]
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(300, 1)) * 2.0
     y = np.sin(rows) + 0.5 * rng.normal(size=(300, 1))
-    y = np.where(y > 0, 1.0, -1.0) if kind == "labels" else y
+    if kind != "numbers":
+        y = np.where(y > 0, 1.0, -1.0) if kind == "labels" else np.round(np.abs(y))
     w = rng.integers(0, 4, 300).astype(float)
     options = {"max_basis": 8, "tol": 1e-3, "criterion": "kl"}
     compiled, plain = process(likelihood, **options), process(likelihood, **options)

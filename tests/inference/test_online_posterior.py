@@ -148,6 +148,33 @@ def test_lifted_it_is_dtc(max_basis):
     check(process, points, mean, cov, scale, 1e-7)
 
 
+def test_lifted_with_explicit_functions():
+    points, Y = problem()
+    H, rows = np.c_[np.ones(len(points)), points], slice(M, M + N)
+    posterior = sparse_posterior(
+        "sor", points, Y, np.ones(2), Linear(estimate="integrate"), H[rows]
+    )
+    process = OnlineProcess.from_posterior(
+        posterior, Gaussian(NOISE), max_basis=10, tol=0.05, lift=True
+    )
+    process.learn(points[M + N : -T], Y[M + N : -T])
+    K = k(points, points)
+    Phi = np.hstack([H, K[:, :M]])  # the coefficients of the plane, then of the sections
+    precision = Phi[rows].T @ Phi[rows] / NOISE
+    precision[3:, 3:] += K[:M, :M]
+    to_z = np.zeros((3 + len(K), 3 + M))
+    to_z[:3, :3], to_z[3:, 3:] = np.eye(3), K[:, :M]
+    cov = to_z @ np.linalg.solve(precision, to_z.T)
+    cov[3:, 3:] += K - K[:, :M] @ np.linalg.solve(K[:M, :M], K[:M])
+    mean = to_z @ np.linalg.solve(precision, Phi[rows].T @ Y[rows] / NOISE)
+    expected = Everywhere(K, mean, cov, H, range(M))
+    for i in range(M + N, len(points) - T):
+        expected.learn(i, Y[i], gaussian_site(NOISE), 10, 0.05, "kl")
+    mean, cov = expected.functions()
+    check(process, points[-T:], mean[-T:], cov[-T:, -T:], tol=1e-7)
+    assert process.projection_loss == pytest.approx(expected.loss, rel=1e-6)
+
+
 def test_an_exact_posterior_is_pruned_to_the_room_there_is():
     points, Y = problem()
     rows = slice(0, M + N)

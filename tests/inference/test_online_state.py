@@ -101,3 +101,9 @@ def test_a_posterior_stays_as_it_was():
     np.testing.assert_array_equal(posterior.var(X), var)
     for name, array in state["arrays"].items():
         np.testing.assert_array_equal(array, arrays[name])
+
+
+def test_unknown_names_are_refused():
+    for option in ("criterion", "novelty"):
+        with pytest.raises(ValueError, match=f"{option} must be one of .* got 'best'"):
+            OnlineProcess(KERNEL, Gaussian(0.1), **{option: "best"})
