@@ -106,7 +106,7 @@ for line in sys.stdin:
     for number, path in enumerate(order["files"]):
         os.dup2(os.open(path, flags if number else os.O_RDONLY), number)
     sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w")
-    sys.argv = ["mercer", *order["arguments"]]
+    sys.argv, code = ["mercer", *order["arguments"]], 70
     try:
         main()
     except SystemExit as end:

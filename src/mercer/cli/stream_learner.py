@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-from scipy.special import ndtri
-
 from mercer.cli.model import TableModel
 from mercer.cli.stream_rows import Row
-from mercer.likelihoods import Gaussian
+from mercer.estimators.online_rows import ClassRows, NumberRows
 
 __all__ = ["Said", "learner_of"]
 
@@ -43,33 +40,18 @@ class NumberLearner:
 
     def __init__(self, estimator: Any, coverage: float) -> None:
         self._estimator, self._coverage = estimator, coverage
-        self._half = float(-ndtri(0.5 * (1.0 - coverage)))
-        self._is_gaussian = isinstance(estimator.likelihood_, Gaussian)
+        self._rows = NumberRows(estimator, coverage)
 
     def predict(self, row: Row) -> Said:
-        """Predict a row that has no target."""
-        mean, std = self._estimator.predict(row.x, return_std=True)
-        return Said(self._values(row, float(mean.item()), float(std.item())))
+        """Predict a row that is not learned."""
+        parts = self._estimator.predict(row.x, return_std=True)
+        ends = self._estimator.predict_interval(row.x, coverage=self._coverage)
+        return Said([part.item() for part in (*parts, *ends)])
 
     def learn(self, row: Row) -> Said:
         """Predict a row, then learn it."""
-        # Before it is learned: of other noise the ends do not follow from mean and deviation.
-        ends = None if self._is_gaussian else self._ends(row)
-        weight = None if row.weight == 1.0 else [row.weight]
-        before = self._estimator.learn(row.x, np.array([row.y]), weight)
-        mean, std = before.mean.item(), before.std.item()
-        values = self._values(row, mean, std) if ends is None else [mean, std, *ends]
-        return Said(values, (row.y - mean) ** 2, before.log_density.item())
-
-    def _values(self, row: Row, mean: float, std: float) -> list[float]:
-        if not self._is_gaussian:
-            return [mean, std, *self._ends(row)]
-        half = self._half * std
-        return [mean, std, mean - half, mean + half]
-
-    def _ends(self, row: Row) -> list[float]:
-        ends = self._estimator.predict_interval(row.x, coverage=self._coverage)
-        return [end.item() for end in ends]
+        values, log_density = self._rows.learn(*row)
+        return Said(values, (row.y - values[0]) ** 2, log_density)
 
 
 class ClassLearner:
@@ -78,17 +60,17 @@ class ClassLearner:
     def __init__(self, estimator: Any) -> None:
         self._estimator = estimator
         self._labels = estimator.classes_.tolist()
+        self._rows = ClassRows(estimator)
 
     def predict(self, row: Row) -> Said:
-        """Predict a row that has no target."""
-        return Said(self._values(self._estimator.predict_proba(row.x)[0]))
+        """Predict a row that is not learned."""
+        return Said(self._values(self._estimator.predict_proba(row.x)[0].tolist()))
 
     def learn(self, row: Row) -> Said:
         """Predict a row, then learn it."""
-        weight = None if row.weight == 1.0 else [row.weight]
-        before = self._estimator.learn(row.x, np.array([row.y]), sample_weight=weight)
-        values = self._values(before.proba[0])
-        return Said(values, float(values[0] != row.y), before.log_density.item())
+        proba, log_density = self._rows.learn(*row)
+        values = self._values(proba)
+        return Said(values, float(values[0] != row.y), log_density)
 
-    def _values(self, proba: Any) -> list[Any]:
-        return [self._labels[int(np.argmax(proba))], *proba.tolist()]
+    def _values(self, proba: list[float]) -> list[Any]:
+        return [self._labels[proba.index(max(proba))], *proba]

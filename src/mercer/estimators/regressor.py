@@ -16,6 +16,7 @@ from mercer.likelihoods import Likelihood
 from mercer.likelihoods.observed import (
     observed_cov,
     observed_gradients,
+    observed_interval,
     observed_mean,
     observed_var,
 )
@@ -24,9 +25,6 @@ from mercer.posterior import Predictive
 __all__ = ["BayesianRegressor", "InputGradient"]
 
 Floats = NDArray[np.float64]
-
-# The highest level that a distribution function found by quadrature is sure to reach.
-_HIGHEST = 1.0 - 1e-14
 
 
 class InputGradient(NamedTuple):
@@ -150,17 +148,11 @@ class BayesianRegressor(
             raise ValueError(f"coverage must lie between 0 and 1, got {coverage!r}")
         predictive, likelihood, X = self._model(X)
         mean, var = predictive.mean_and_var(X)
-        tail = 0.5 * (1.0 - float(coverage))
         if latent:
-            half = -ndtri(tail) * np.sqrt(var)
+            half = -ndtri(0.5 * (1.0 - float(coverage))) * np.sqrt(var)
             return self._shaped(mean - half), self._shaped(mean + half)
         s = predictive.scale
-        m, v = mean / s, var / s**2
-        low = likelihood.quantile(m, v, tail)
-        if likelihood.is_symmetric:
-            high = 2.0 * m - low  # which knows tails that 1 - tail has lost
-        else:
-            high = likelihood.quantile(m, v, min(1.0 - tail, _HIGHEST))
+        low, high = observed_interval(likelihood, mean / s, var / s**2, coverage)
         return self._shaped(s * low), self._shaped(s * high)
 
     def predict_gradient(self, X: ArrayLike) -> InputGradient:

@@ -12,6 +12,7 @@ from mercer.likelihoods.base import Likelihood
 __all__ = [
     "observed_cov",
     "observed_gradients",
+    "observed_interval",
     "observed_mean",
     "observed_training_var",
     "observed_var",
@@ -25,6 +26,8 @@ _FIRST = np.array([1.0, -8.0, 0.0, 8.0, -1.0]) / 12.0
 _SECOND = np.array([-1.0, 16.0, -30.0, 16.0, -1.0]) / 12.0
 # A link bends over about one unit of the latent value; the moments are good to 1e-8.
 _STEP = 0.01
+# The highest level that a distribution function found by quadrature is sure to reach.
+_HIGHEST = 1.0 - 1e-14
 # Nodes of the quadrature behind covariances, and terms of their series.
 _NODES, _TERMS = 100, 50
 
@@ -46,6 +49,17 @@ def observed_mean(likelihood: Likelihood, mean: Floats, var: Floats) -> Floats:
 def observed_var(likelihood: Likelihood, mean: Floats, var: Floats) -> Floats:
     """Return the variance of new observations; infinite, with a warning, if they have none."""
     return _or_infinite(likelihood, likelihood.predictive_var(mean, var))
+
+
+def observed_interval(
+    likelihood: Likelihood, mean: Floats, var: Floats, coverage: float
+) -> tuple[Floats, Floats]:
+    """Return the ends of the equal-tailed interval that holds a new observation."""
+    tail = 0.5 * (1.0 - float(coverage))
+    low = likelihood.quantile(mean, var, tail)
+    if likelihood.is_symmetric:
+        return low, 2.0 * mean - low  # which knows tails that 1 - tail has lost
+    return low, likelihood.quantile(mean, var, min(1.0 - tail, _HIGHEST))
 
 
 def observed_training_var(likelihood: Likelihood, mean: Floats, var: Floats) -> Floats:
