@@ -25,11 +25,18 @@ from mercer.inference._online_moments import (
     refresh,
     unpacked,
 )
-from mercer.inference._tilted import Tilted
+from mercer.inference._online_rows import learn_rows
 from mercer.kernels import Kernel
 from mercer.likelihoods import Gaussian, Likelihood
-from mercer.linalg.recursion import CRITERIA, NOVELTIES, Arrays, Rules, empty_arrays, recursion
-from mercer.linalg.smoothing import SITES
+from mercer.linalg.recursion import (
+    CRITERIA,
+    NOVELTIES,
+    Arrays,
+    Block,
+    Rules,
+    empty_arrays,
+    recursion,
+)
 from mercer.means import Mean, Zero
 from mercer.posterior import Basis, Posterior
 from mercer.registry import storable
@@ -197,9 +204,7 @@ class OnlineProcess:
 
     def posterior(self) -> Posterior:
         """Return the process as it is now."""
-        return as_posterior(
-            self.arrays, self._basis, self.mean_function, self.scale, self._weight
-        )
+        return as_posterior(self.arrays, self._basis, self.mean_function, self.scale, self._weight)
 
     # --- learning -------------------------------------------------------------------------------
 
@@ -232,30 +237,34 @@ class OnlineProcess:
         return before
 
     def _learn_block(self, X: Any, Y: Floats, w: Floats, before: Before) -> None:
-        A, old = self.arrays, self.arrays.m
-        offsets = np.ascontiguousarray(self.mean_function(X, len(A.mu)) / self.scale)
-        variances = np.ascontiguousarray(self.kernel.diag(X)) if self._weight else np.zeros(len(X))
-        H = self._features(X)
-        block = self._kernel_values(X, old)
-        A.source[:old] = np.arange(old)
-        spreads = np.zeros((len(X), len(A.S)))
-        with blas_for(A.m + 1):
-            if self._is_compiled(w):
-                name, p = self._site
-                given = A, self.rules, block, variances, H, Y, offsets, w, SITES.index(name), p, old
-                out = before.mean, spreads, before.log_density
-                done = 0
-                while done < len(X):
-                    done = recursion().advance(*given, done, *out)
-                    if A.whole[2]:
-                        refresh(A)
-            else:
-                self._advance(block, variances, H, Y, offsets, w, old, before, spreads)
-        before.var[:] = spreads
-        if self._weight:
-            everything = [self._basis.points, X] if old else [X]
-            points = np.concatenate(everything)[A.source[: A.m]]
-            self._basis = Basis(self.kernel, points, self._basis.features)
+        A, kernel = self.arrays, self.kernel
+        block = Block(
+            self._kernel_values(X),
+            np.array(kernel.diag(X) if self._weight else np.zeros(len(X)), dtype=float),
+            self._features(X),
+            Y,
+            np.array(self.mean_function(X, len(A.mu)) / self.scale, dtype=float),
+            w,
+            before.mean,
+            np.zeros((len(X), len(A.S))),
+            before.log_density,
+        )
+        had = A.m
+        with blas_for(had + 1):
+            learn_rows(A, self.rules, block, self.likelihood)
+        before.var[:] = block.spread
+        if self._weight and not np.array_equal(A.source[: A.m], np.arange(had)):
+            everything = np.concatenate([self._basis.points, X]) if had else X
+            self._basis = Basis(kernel, everything[A.source[: A.m]], self._basis.features)
+
+    def _kernel_values(self, X: Any) -> Floats:
+        """Return the kernel between these rows and all that can be points meanwhile."""
+        if not self._weight:
+            return np.empty((len(X), 0))
+        among = self.kernel(X)
+        if not self.arrays.m:
+            return np.ascontiguousarray(among)
+        return np.hstack([self.kernel(X, self._basis.points), among])
 
     def _features(self, X: Any) -> Floats:
         """Return h(x), or of a degenerate process phi(x), at the rows of X."""
@@ -263,71 +272,7 @@ class OnlineProcess:
             return self._basis.phi(X)
         if self._basis.features is None:
             return np.empty((len(X), 0))
-        return np.ascontiguousarray(self._basis.features.features(X))
-
-    def _kernel_values(self, X: Any, old: int) -> Floats:
-        """Return the kernel between these rows and all that can be points while they are learned.
-
-        They are the same numbers whatever other rows are in the block.
-        """
-        if not self._weight:
-            return np.empty((len(X), 0))
-        among = self.kernel(X) if self.rules.max_basis > 0 else np.empty((len(X), 0))
-        if not old:
-            return np.ascontiguousarray(among)
-        return np.hstack([self.kernel(X, self._basis.points), among])
-
-    @property
-    def _site(self) -> tuple[str, Floats]:
-        site = self.likelihood.compiled_site()
-        assert site is not None
-        return site
-
-    def _is_compiled(self, w: Floats) -> bool:
-        site = self.likelihood.compiled_site()
-        if site is None or not hasattr(recursion(), "advance"):
-            return False
-        return site[0] == "gaussian" or bool(np.all(w == np.round(w)))
-
-    def _advance(
-        self,
-        block: Floats,
-        variances: Floats,
-        H: Floats,
-        Y: Floats,
-        offsets: Floats,
-        w: Floats,
-        old: int,
-        before: Before,
-        spreads: Floats,
-    ) -> None:
-        """Do what the compiled `advance` does, by `Likelihood.smoothed` of each row."""
-        A, steps = self.arrays, recursion()
-        r = A.n_features
-        for i in np.flatnonzero(w > 0):
-            times = int(np.ceil(w[i]))
-            tilted = Tilted(self.likelihood, Y[i], np.full(len(A.mu), w[i] / times))
-            for time in range(times):
-                if self.rules.keep < 1.0 and time == 0:
-                    steps.forget(A, self.rules.keep)
-                A.k[: A.m] = block[i, A.source[: A.m]]
-                A.e[:r] = H[i]
-                gamma = steps.predict(A, float(variances[i]))
-                mean = A.mean + offsets[i]
-                var = np.broadcast_to(gamma + A.spread, mean.shape)
-                log_z, A.q[:], slope = tilted.moments(mean, var)
-                A.r[:] = slope[: len(A.r)]
-                if time == 0:
-                    before.mean[i], spreads[i] = mean, gamma + A.spread
-                total = float(np.sum(log_z))
-                before.log_density[i] += total
-                if not (np.isfinite(total) and np.all(np.isfinite([*A.q, *A.r]))):
-                    before.log_density[i] = np.nan
-                    break
-                A.sums[1:] += total, w[i] / times
-                steps.learn(A, self.rules, float(variances[i]), gamma, old + int(i))
-            if A.whole[2]:
-                refresh(A)
+        return np.array(self._basis.features.features(X), dtype=float, order="C")
 
     # --- keeping ------------------------------------------------------------------------------
 
@@ -373,10 +318,10 @@ class OnlineProcess:
     def _remove_one(self) -> None:
         A = self.arrays
         A.source[: A.m] = np.arange(A.m)
-        recursion().remove(A, recursion().cheapest(A, self.rules), self.rules.keep < 1.0)
-        self._basis = Basis(
-            self.kernel, self._basis.points[A.source[: A.m]], self._basis.features
-        )
+        if self.rules.keep < 1.0:  # P is of the past
+            refresh(A)
+        recursion().remove(A, recursion().cheapest(A, self.rules))
+        self._basis = Basis(self.kernel, self._basis.points[A.source[: A.m]], self._basis.features)
         A.whole[1] += 1
         if A.whole[1] >= 64:  # as rounding builds up
             refresh(A)

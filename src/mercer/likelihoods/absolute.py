@@ -156,6 +156,10 @@ class Laplace(_Absolute):
     def _epsilon(self) -> float:
         return 0.0
 
+    def compiled_site(self) -> tuple[str, Floats]:
+        """Return an epsilon of 0, and the scale."""
+        return "insensitive", np.array([0.0, self._scale])
+
     def _by_name(self, excess: Floats, outside: Floats, first: Floats) -> Slopes:
         slopes = super()._by_name(excess, outside, first)
         return {"scale": slopes["scale"]}
@@ -203,6 +207,10 @@ class EpsilonInsensitive(_Absolute):
     @property
     def _epsilon(self) -> float:
         return self._chosen("epsilon")
+
+    def compiled_site(self) -> tuple[str, Floats]:
+        """Return epsilon and the scale."""
+        return "insensitive", np.array([self._epsilon, self._scale])
 
     def knots(self, y: Floats) -> Floats:
         """Return y - epsilon and y + epsilon, the kinks."""

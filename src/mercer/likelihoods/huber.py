@@ -137,6 +137,11 @@ class Huber(ScaledNoise):
         first, second, third = (np.where(none, p, o) for p, o in zip(plain, out, strict=True))
         return first, second, third
 
+    def compiled_site(self) -> tuple[str, Floats]:
+        """Return the scale, the threshold and the logarithm of the normaliser."""
+        constant = np.log(sum(self._parts()) * self._scale)
+        return "huber", np.array([self._scale, self.threshold, constant], dtype=float)
+
     def pull_smoothed(self, y: ArrayLike, mean: ArrayLike, var: ArrayLike, g: ArrayLike) -> Floats:
         """Return d/dtheta of sum(g log Z) at fixed y, mean and var, shape (p,)."""
         y, mean, var, g = broadcast(y=y, mean=mean, var=var, g=g)

@@ -112,6 +112,10 @@ class Poisson(Likelihood):
         none = log_z == -np.inf  # rates that overflow throughout
         return log_z, np.where(none, -np.inf, first), np.where(none, -np.inf, second)
 
+    def compiled_site(self) -> tuple[str, Floats]:
+        """Return the name alone: there are no parameters."""
+        return "poisson", np.empty(0)
+
     def predictive_mean(self, mean: ArrayLike, var: ArrayLike) -> Floats:
         """Return exp(mean + var/2); ValueError where it overflows."""
         mean, var = broadcast(mean=mean, var=var)

@@ -17,15 +17,17 @@ __all__ = ["cheapest", "forget", "learn", "predict", "remove"]
 
 Floats = NDArray[np.float64]
 
-#: What K e_k - k may be, in units of k(x, x), before e_k is refined, and after it before Q is made
-#: anew.
-REFINED, Q_DRIFT = 1e-13, 1e-8
+#: What K e_k - k may be, in units of gamma, before e_k is refined, and in units of k(x, x) before Q
+#: is made anew. It is looked at where gamma is below a part of k(x, x), and now and then.
+REFINED, Q_DRIFT = 1e-10, 1e-8
+NEAR, SELDOM = 0.1, 8
 #: Changes of the basis between two checks of P, and what P times S less the identity may be in a
 #: vector of ones and minus ones.
 CHECK_EVERY, P_DRIFT = 256, 1e-6
 #: A row leaves at least this part of the variance of f there: what is sharper is rounding.
 SHARPEST = 1e-12
-_TINY = 1e-300
+TINY = 1e-300
+EPS = float(np.finfo(float).eps)
 
 
 def forget(A: Arrays, keep: float) -> None:
@@ -45,7 +47,7 @@ def forget(A: Arrays, keep: float) -> None:
     A.curvature[:, :m] *= keep
 
 
-def predict(A: Arrays, variance: float) -> float:
+def predict(A: Arrays, variance: float, floor: float) -> float:
     """Find e, S e, e'mu and e'S e of a row whose k and h are in place; return gamma (SOGP 3.14).
 
     Rounding of Q would grow by 1/gamma with each point that is added by it. A step of iterative
@@ -57,21 +59,26 @@ def predict(A: Arrays, variance: float) -> float:
         With k_B(x) in `k` and h(x) in the first entries of `e`.
     variance : float
         k(x, x).
+    floor : float
+        That of the rules: a row of less novelty will not become a point.
     """
     m, r = A.m, A.n_features
     n = r + m
-    k, K, Q = A.k[:m], A.K[:m, :m], A.Q[:m, :m]
+    k, Q = A.k[:m], A.Q[:m, :m]
     e_k = Q @ k  # (SOGP 3.7)
-    rest = k - K @ e_k
-    if np.max(np.abs(rest), initial=0.0) > REFINED * variance:
-        e_k += Q @ rest
+    gamma = variance - float(e_k @ k)
+    if gamma > floor * variance and (gamma < NEAR * variance or A.whole[1] % SELDOM == 0):
+        K = A.K[:m, :m]
         rest = k - K @ e_k
-        if np.max(np.abs(rest), initial=0.0) > Q_DRIFT * variance:
-            A.whole[2] = 1
+        worst = np.max(np.abs(rest), initial=0.0)
+        if worst > REFINED * gamma:
+            A.whole[2] |= worst > Q_DRIFT * variance
+            e_k += Q @ rest
+            rest = k - K @ e_k
+        gamma = variance - float(e_k @ (k + rest))  # (SOGP 3.6): it errs as the square of e_k does
     A.e[r:n] = e_k
-    gamma = variance - float(e_k @ (k + rest))  # (SOGP 3.6), which errs as the square of e_k does
-    A.s[:, :n] = A.S[:, :n, :n] @ A.e[:n]
-    A.spread[:] = np.maximum(A.s[:, :n] @ A.e[:n], 0.0)
+    A.s[:-1, :n] = A.S[:, :n, :n] @ A.e[:n]
+    A.spread[:] = np.maximum(A.s[:-1, :n] @ A.e[:n], 0.0)
     A.mean[:] = A.mu[:, :n] @ A.e[:n]
     return max(gamma, 0.0)
 
@@ -92,7 +99,7 @@ def learn(A: Arrays, rules: Rules, variance: float, gamma: float, source: int) -
     source : int
         What `source` is to say of the row, should it become a point.
     """
-    A.r[:] = np.maximum(A.r, (SHARPEST - 1.0) / np.maximum(gamma + A.spread, _TINY))
+    A.r[:] = np.maximum(A.r, (SHARPEST - 1.0) / np.maximum(gamma + A.spread, TINY))
     is_new = rules.max_basis > 0 and gamma > rules.floor * variance
     if rules.novelty == 0:
         is_new = is_new and gamma > rules.tol * variance
@@ -101,12 +108,14 @@ def learn(A: Arrays, rules: Rules, variance: float, gamma: float, source: int) -
     if not is_new:
         _project(A, gamma)
         return
+    if rules.keep < 1.0:
+        _renew(A)
     _add(A, gamma, source, variance)
     j = _redundant(A, rules.floor)
     if j < 0 and A.m > rules.max_basis:
         j = cheapest(A, rules)
     if j >= 0:
-        remove(A, j, rules.keep < 1.0)
+        remove(A, j)
     A.whole[1] += 1
     if A.whole[1] >= CHECK_EVERY:
         A.whole[1] = 0
@@ -122,7 +131,7 @@ def _project(A: Arrays, gamma: float) -> None:
     """
     m, r = A.m, A.n_features
     n = r + m
-    for c, s in enumerate(A.s[:, :n]):
+    for c, s in enumerate(A.s[:-1, :n]):
         slope, B = A.r[c], A.Q[:m, :m] @ s[r:]
         inside = max(1.0 + slope * A.spread[c], SHARPEST)
         outside = max(1.0 + slope * (A.spread[c] + gamma), SHARPEST)
@@ -141,7 +150,7 @@ def _add(A: Arrays, gamma: float, source: int, variance: float) -> None:
     m, r = A.m, A.n_features
     n = r + m
     e, e_k = A.e[:n], A.e[r:n]
-    for c, s in enumerate(A.s[:, :n]):
+    for c, s in enumerate(A.s[:-1, :n]):
         S, P, slope = A.S[c], A.P[c], A.r[c]
         cross = gamma + float(e_k @ s[r:])  # the covariance of the new g with f
         # Of alpha and C the last coordinate is q and r, that of the unit vector (SOGP 2.9).
@@ -178,7 +187,7 @@ def _add(A: Arrays, gamma: float, source: int, variance: float) -> None:
 def _redundant(A: Arrays, floor: float) -> int:
     """Return the point that the others, the new one among them, determine most, or -1.
 
-    Without this the points would be new when they came, and their Gram matrix singular for all that.
+    Without this all points would have been new when they came, and their Gram matrix be singular.
     """
     m = A.m
     determined = np.diagonal(A.Q)[:m] * np.diagonal(A.K)[:m]
@@ -194,23 +203,16 @@ def cheapest(A: Arrays, rules: Rules) -> int:
         scores = np.abs(A.alpha[:, :m]) / q  # (SOGP 3.18)
     else:  # twice the divergence; see `posterior.pruning_greedy`
         precisions = np.einsum("cii->ci", A.P)[:, r : r + m]
-        scores = np.log(np.maximum(precisions / q, _TINY))
+        scores = np.log(np.maximum(precisions / q, TINY))
         scores = scores + (A.curvature[:, :m] + A.alpha[:, :m] ** 2) / q
     return int(np.argmin(np.max(scores, axis=0)))
 
 
-def remove(A: Arrays, j: int, anew: bool) -> None:
+def remove(A: Arrays, j: int) -> None:
     """Remove point j and add what that costs (SOGP 3.16); the last point takes its place.
 
     Of the moments a row and a column go. With t = Q_j/Q_jj, alpha loses alpha_j t, the diagonal of
     C gains C_jj t^2 - 2 t C_j, Q loses Q_jj t t', and P a Schur complement.
-
-    Parameters
-    ----------
-    A : Arrays
-    j : int
-    anew : bool
-        Whether P is to be made anew from S first, where forgetting has left it behind.
     """
     m, r = A.m, A.n_features
     n, last = r + m, m - 1
@@ -218,13 +220,9 @@ def remove(A: Arrays, j: int, anew: bool) -> None:
     q, t = column[j], column / column[j]
     for c in range(len(A.S)):
         S, P = A.S[c], A.P[c]
-        if anew:
-            ridge = n * 2e-16 * np.max(np.diagonal(S)[:n])
-            inverse = np.linalg.inv(S[:n, :n] + ridge * np.eye(n))
-            P[:n, :n] = 0.5 * (inverse + inverse.T)
         C = A.Q[:m, :m] @ (S[r:n, r:n] @ column) - column
         own = C[j]
-        lost = math.log(max(P[r + j, r + j] / q, _TINY)) + own / q
+        lost = math.log(max(P[r + j, r + j] / q, TINY)) + own / q
         A.curvature[c, :m] += t * (own * t - 2.0 * C)
         for p in _sharing(A, c):
             a = A.alpha[p, j]
@@ -242,6 +240,14 @@ def remove(A: Arrays, j: int, anew: bool) -> None:
     _move(A.K, last, j)
     A.source[j] = A.source[last]
     A.whole[0] = last
+
+
+def _renew(A: Arrays) -> None:
+    """Make P anew from S, where forgetting has left it behind."""
+    n = A.n_features + A.m
+    for S, P in zip(A.S[:, :n, :n], A.P[:, :n, :n], strict=True):
+        inverse = np.linalg.inv(S + n * EPS * np.max(np.diagonal(S), initial=0.0) * np.eye(n))
+        P[:] = np.tril(inverse) + np.tril(inverse, -1).T
 
 
 def _move(A: Floats, old: int, new: int) -> None:

@@ -12,10 +12,14 @@ import math
 from numba import float64, int64, njit, types
 
 from mercer.linalg._elementary import MAP as _MAP
+from mercer.linalg._smoothing_kinked import clipped as _clipped
+from mercer.linalg._smoothing_kinked import insensitive as _insensitive
 from mercer.linalg._smoothing_logistic import logistic as _logistic
 from mercer.linalg._smoothing_normal import LOG_ROOT_2PI as _LOG_ROOT_2PI
 from mercer.linalg._smoothing_normal import tail as _tail
+from mercer.linalg._smoothing_poisson import poisson as _poisson
 from mercer.linalg._smoothing_steps import GivenVector
+from mercer.linalg._smoothing_student import student as _student
 
 _Three = types.UniTuple(float64, 3)
 
@@ -77,12 +81,16 @@ def smoothed(kind, p, y, mean, var):  # type: ignore[no-untyped-def]
 
     `kind` is the place in `mercer.linalg.smoothing.SITES`, p the parameters:
 
-    ======== ==================================================================
-    gaussian the noise variance
-    probit   the noise's standard deviation, 0 for the step; y is -1 or 1
-    logistic none; y is -1 or 1
-    mixture  logarithms of the weights, then the means, then the variances
-    ======== ==================================================================
+    =========== ==================================================================
+    gaussian    the noise variance
+    probit      the noise's standard deviation, 0 for the step; y is -1 or 1
+    logistic    none; y is -1 or 1
+    mixture     logarithms of the weights, then the means, then the variances
+    insensitive epsilon, 0 for Laplacian noise, and the scale
+    huber       the scale, the threshold, and the logarithm of the normaliser
+    student     the scale, the degrees of freedom, and minus a constant, see `StudentT`
+    poisson     none; y is a count
+    =========== ==================================================================
 
     A variance of 0 gives log p and its derivatives. Those of the step, which has none, are NaN.
     """
@@ -94,4 +102,16 @@ def smoothed(kind, p, y, mean, var):  # type: ignore[no-untyped-def]
     if kind == 2:
         log_z, q, r = _logistic(y * mean, var)
         return log_z, y * q, r
-    return _mixture(p, y - mean, var)
+    if kind == 3:
+        return _mixture(p, y - mean, var)
+    if kind == 4:
+        log_z, q, r = _insensitive(p[0], p[1], y - mean, var)
+        return log_z - math.log(2.0 * (p[0] + p[1])), q, r
+    if kind == 7:
+        return _poisson(y, mean, var)
+    s = p[0]
+    if kind == 5:
+        log_z, q, r = _clipped(p[1], (y - mean) / s, var / (s * s))
+    else:
+        log_z, q, r = _student(p[1], (y - mean) / s, var / (s * s))
+    return log_z - p[2], q / s, r / (s * s)

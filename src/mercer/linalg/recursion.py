@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from mercer.linalg.loops import loops
 
-__all__ = ["CRITERIA", "NOVELTIES", "Arrays", "Rules", "empty_arrays", "recursion"]
+__all__ = ["CRITERIA", "NOVELTIES", "Arrays", "Block", "Rules", "empty_arrays", "recursion"]
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -47,10 +47,12 @@ class Arrays(NamedTuple):
     S, P : (c, r + cap, r + cap) the covariance of z and its inverse
     mu : (P, r + cap) the mean of z
     alpha, curvature : (P, cap), (c, cap) Q mu_B, and the diagonal of C = Q S_BB Q - Q
-    k, e, s : (cap,), (r + cap,), (c, r + cap) of the last row: kernel values, share e, and S e
+    k, e, s : (cap,), (r + cap,), (c + 1, r + cap) of the last row: kernel values, share e, and S e
+        with room for one more
     mean, spread : (P,), (c,) of the last row: e'mu and e'S e
     q, r : (P,), (c,) the derivatives of the last row's log Z (SOGP 2.7)
-    u, v : (cap,) room to work in
+    u : (c, cap) of the last row: Q times what s has of the points
+    v, w : (cap,), (r + cap,) room to work in
     """
 
     whole: Whole
@@ -72,6 +74,7 @@ class Arrays(NamedTuple):
     r: Floats
     u: Floats
     v: Floats
+    w: Floats
 
     @property
     def m(self) -> int:
@@ -81,7 +84,7 @@ class Arrays(NamedTuple):
     @property
     def n_features(self) -> int:
         """How many explicit functions there are."""
-        return self.S.shape[1] - self.K.shape[0]
+        return int(self.S.shape[1] - self.K.shape[0])
 
 
 class Rules(NamedTuple):
@@ -104,6 +107,29 @@ class Rules(NamedTuple):
     keep: float
 
 
+class Block(NamedTuple):
+    """Rows that are learned together: b of them, of P outputs, with c covariances.
+
+    kernel : (b, points there were + b) the kernel with all that can be points meanwhile
+    variances : (b,) k(x, x)
+    features : (b, r) h(x)
+    y, offsets : (b, P) observations, and the mean function
+    weights : (b,) powers of the likelihood
+    mean, spread : (b, P), (b, c) for the mean and variance of f before a row is learned
+    log_density : (b,) for the log density of its observations; 0 to begin with
+    """
+
+    kernel: Floats
+    variances: Floats
+    features: Floats
+    y: Floats
+    offsets: Floats
+    weights: Floats
+    mean: Floats
+    spread: Floats
+    log_density: Floats
+
+
 def empty_arrays(cap: int, features: int, outputs: int, covariances: int) -> Arrays:
     """Return the arrays of a posterior without points."""
     n = features + cap
@@ -118,13 +144,14 @@ def empty_arrays(cap: int, features: int, outputs: int, covariances: int) -> Arr
         "curvature": (covariances, cap),
         "k": (cap,),
         "e": (n,),
-        "s": (covariances, n),
+        "s": (covariances + 1, n),
         "mean": (outputs,),
         "spread": (covariances,),
         "q": (outputs,),
         "r": (covariances,),
-        "u": (cap,),
+        "u": (covariances, cap),
         "v": (cap,),
+        "w": (n,),
     }
     arrays: dict[str, Any] = {name: np.zeros(shape) for name, shape in shapes.items()}
     whole, source = np.zeros(3, dtype=np.int64), np.zeros(cap, dtype=np.int64)

@@ -6,4 +6,4 @@ __all__ = ["SITES"]
 
 #: The kinds of observation that are compiled, in the order by which `_smoothing.smoothed` knows
 #: them. What each takes for its parameters is said there.
-SITES = ("gaussian", "probit", "logistic", "mixture")
+SITES = ("gaussian", "probit", "logistic", "mixture", "insensitive", "huber", "student", "poisson")

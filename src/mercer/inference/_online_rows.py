@@ -1,0 +1,67 @@
+"""Blocks of rows for the recursion, and rows whose likelihood has no compiled average."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.inference._online_moments import refresh
+from mercer.inference._tilted import Tilted
+from mercer.likelihoods import Likelihood
+from mercer.linalg.recursion import Arrays, Block, Rules, recursion
+from mercer.linalg.smoothing import SITES
+
+__all__ = ["learn_rows"]
+
+Floats = NDArray[np.float64]
+
+
+def learn_rows(A: Arrays, rules: Rules, block: Block, likelihood: Likelihood) -> None:
+    """Learn the rows of a block in their order.
+
+    One compiled loop where the likelihood has a `compiled_site`, and rows a weight that it takes:
+    any for Gaussian noise, whole numbers for other. Else a call of `Tilted.moments` for each row.
+    """
+    old = A.m
+    A.source[:old] = np.arange(old)
+    site = likelihood.compiled_site()
+    whole = np.all(block.weights == np.round(block.weights))
+    if site is None or not (whole or site[0] == "gaussian") or not hasattr(recursion(), "advance"):
+        for i in np.flatnonzero(block.weights > 0):
+            _learn_row(A, rules, block, likelihood, int(i), old)
+        return
+    done, kind = 0, SITES.index(site[0])
+    while done < len(block.y):
+        done = recursion().advance(A, rules, block, kind, site[1], old, done)
+        if A.whole[2]:
+            refresh(A)
+
+
+def _learn_row(
+    A: Arrays, rules: Rules, block: Block, likelihood: Likelihood, i: int, old: int
+) -> None:
+    """Do what the compiled `advance` does for one row."""
+    loop = recursion()
+    weight, variance = block.weights[i], float(block.variances[i])
+    steps = int(np.ceil(weight))
+    tilted = Tilted(likelihood, block.y[i], np.full(len(A.mu), weight / steps))
+    for step in range(steps):
+        if rules.keep < 1.0 and step == 0:
+            loop.forget(A, rules.keep)
+        A.k[: A.m] = block.kernel[i, A.source[: A.m]]
+        A.e[: A.n_features] = block.features[i]
+        gamma = loop.predict(A, variance, rules.floor)
+        mean, var = A.mean + block.offsets[i], gamma + A.spread
+        log_z, A.q[:], slopes = tilted.moments(mean, np.broadcast_to(var, mean.shape))
+        A.r[:] = slopes[: len(A.r)]
+        if step == 0:
+            block.mean[i], block.spread[i] = mean, var
+        if not np.all(np.isfinite([*log_z, *A.q, *A.r])):
+            block.log_density[i] = np.nan
+            break
+        total = float(np.sum(log_z))
+        block.log_density[i] += total
+        A.sums[1:] += total, weight / steps
+        loop.learn(A, rules, variance, gamma, old + i)
+    if A.whole[2]:
+        refresh(A)
