@@ -15,7 +15,16 @@ from mercer.experiments import Claim, Estimate, Experiment, Figure, Line, Outcom
 
 pytest.importorskip("matplotlib")
 
-NAMES = ("abalone-error", "abalone-kernels", "abalone-gap", "gaussians")
+NAMES = (
+    "abalone-error",
+    "abalone-kernels",
+    "abalone-gap",
+    "gaussians",
+    "online-sinc",
+    "online-friedman",
+    "online-usps",
+    "online-plateau",
+)
 
 
 def outcome(setting):
@@ -108,7 +117,7 @@ def test_unknown_names(run, made):
 
 def test_data_that_are_not_there(run, refused, made, tmp_path):
     said = refused("reproduce", "of-data")
-    assert said.startswith("mercer: of-data: there is no absent.csv.gz in ")
+    assert said.startswith("mercer: of-data: there is no absent.csv.gz or absent.npz in ")
     assert str(tmp_path / "data") in said and said.endswith("environment variable MERCER_DATA")
     assert "--data" in said and "folder=" not in said
     assert "elsewhere" in refused("reproduce", "of-data", "--data", "elsewhere")
@@ -132,7 +141,7 @@ def test_an_interruption_keeps_what_is_finished(run, made, tmp_path):
 
 @pytest.fixture
 def tiny(tmp_path):
-    """A table of the form of Abalone, of a few rows."""
+    """A table of the form of Abalone and images of that of USPS, of a few rows."""
     rng = np.random.default_rng(0)
     folder = tmp_path / "data"
     folder.mkdir()
@@ -142,6 +151,10 @@ def tiny(tmp_path):
         file.write("sex,length,weight,y\n")
         for (a, b), y, sex in zip(sizes, rings, rng.choice(["F", "I", "M"], 60), strict=True):
             file.write(f"{sex},{a},{b},{y:g}\n")
+    digits, centres = np.arange(80) % 10, rng.uniform(-1, 1, (10, 256))
+    images = np.clip(centres[digits] + rng.normal(0, 0.3, (80, 256)), -1, 1)
+    parts = {"X_train": images[:60], "y_train": digits[:60]}
+    np.savez(folder / "usps.npz", **parts, X_test=images[60:], y_test=digits[60:])
 
 
 @pytest.mark.usefixtures("tiny")

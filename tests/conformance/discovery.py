@@ -81,8 +81,8 @@ def subclasses_of(base: type, *abstract: type) -> list[type]:
 
 
 # Modules beside the engines: what bounds the solutions of regression with Gaussian noise, and finds
-# parts of them. They have no evidence.
-_BESIDE = {"certificate", "duals", "greedy", "quadratic", "subspace"}
+# parts of them, which have no evidence; and a process that takes rows in turn, and has no problem.
+_BESIDE = {"certificate", "duals", "greedy", "online", "quadratic", "subspace"}
 
 
 def engines() -> list[ModuleType]:

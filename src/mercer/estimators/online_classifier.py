@@ -303,7 +303,7 @@ class OnlineGPClassifier(LearnsOnline, BayesianClassifier):
         sample_weight: ArrayLike | None,
         again: bool,
         some: bool,
-        classes: ArrayLike | None = None,
+        **options: Any,
     ) -> Rows:
         require_targets(self, y)
         known = again and "_process" in vars(self)
@@ -317,7 +317,7 @@ class OnlineGPClassifier(LearnsOnline, BayesianClassifier):
             found = hard_targets(labels[kept]).classes if given is None else _class_names(given)
             self.classes_ = found
         else:
-            self._require_classes(classes, again)
+            self._require_classes(options.get("classes"), again)
         codes = codes_of(labels[kept], self.classes_, int(np.sum(kept)))
         Y = 2.0 * np.eye(len(self.classes_))[codes] - 1.0
         Y = Y[:, 1:] if len(self.classes_) == 2 else Y

@@ -19,11 +19,11 @@ Floats = NDArray[np.float64]
 def learn_rows(A: Arrays, rules: Rules, block: Block, likelihood: Likelihood) -> None:
     """Learn the rows of a block in their order.
 
-    One compiled loop where the likelihood has a `compiled_site`, and rows a weight that it takes:
+    The points there are have the first columns of the block's kernel matrix, in their order. One
+    compiled loop where the likelihood has a `compiled_site`, and rows a weight that it takes:
     any for Gaussian noise, whole numbers for other. Else a call of `Tilted.moments` for each row.
     """
     old = A.m
-    A.source[:old] = np.arange(old)
     site = likelihood.compiled_site()
     whole = np.all(block.weights == np.round(block.weights))
     if site is None or not (whole or site[0] == "gaussian") or not hasattr(recursion(), "advance"):
@@ -59,9 +59,9 @@ def _learn_row(
         if not np.all(np.isfinite([*log_z, *A.q, *A.r])):
             block.log_density[i] = np.nan
             break
+        loop.learn(A, rules, variance, gamma, old + i)
         total = float(np.sum(log_z))
         block.log_density[i] += total
         A.sums[1:] += total, weight / steps
-        loop.learn(A, rules, variance, gamma, old + i)
     if A.whole[2]:
         refresh(A)

@@ -131,14 +131,20 @@ class OnlineProcess:
         self.kernel, self.likelihood = basis.kernel, likelihood
         self.mean_function: Mean = Zero() if mean is None else mean
         self.arrays, self.scale = arrays, scale
-        self._basis, self._weight = basis, weight
+        self._weight, self._explicit = weight, basis.features
+        # Inputs of which `source` says where the points are: Ctrl-C cannot part them.
+        self._rows = basis.points
+        arrays.source[: arrays.m] = np.arange(arrays.m)
         self.n_seen = 0
 
     def _obey(
         self, max_basis: int, tol: float, novelty: str, criterion: str, forget: float
     ) -> None:
         most = max_basis if self._weight else -1
-        choices = CRITERIA.index(criterion), NOVELTIES.index(novelty)
+        choices = (
+            _position("criterion", criterion, CRITERIA),
+            _position("novelty", novelty, NOVELTIES),
+        )
         floor = max(float(tol), _LEAST) if novelty == "geometry" else _FLOOR
         self.rules = Rules(most, *choices, float(tol), floor, 1.0 - float(forget))
 
@@ -184,12 +190,16 @@ class OnlineProcess:
     @property
     def n_basis(self) -> int:
         """The number of points."""
-        return self.arrays.m if self._weight else self._basis.n_points
+        return self.arrays.m if self._weight else len(self._rows)
 
     @property
     def points(self) -> Any:
         """The points, as rows of inputs."""
-        return self._basis.points
+        return self._rows[self.arrays.source[: self.arrays.m]] if self._weight else self._rows
+
+    @property
+    def _basis(self) -> Basis:
+        return Basis(self.kernel, self.points, self._explicit)
 
     @property
     def projection_loss(self) -> float:
@@ -237,10 +247,17 @@ class OnlineProcess:
         return before
 
     def _learn_block(self, X: Any, Y: Floats, w: Floats, before: Before) -> None:
-        A, kernel = self.arrays, self.kernel
+        points = self.points
+        block_kernel = self._kernel_values(X, points)
+        if self._weight:
+            source = np.zeros_like(self.arrays.source)
+            source[: len(points)] = np.arange(len(points))
+            rows = np.concatenate([points, X]) if len(points) else np.array(X)
+            self.arrays, self._rows = self.arrays._replace(source=source), rows
+        A = self.arrays
         block = Block(
-            self._kernel_values(X),
-            np.array(kernel.diag(X) if self._weight else np.zeros(len(X)), dtype=float),
+            block_kernel,
+            np.array(self.kernel.diag(X) if self._weight else np.zeros(len(X)), dtype=float),
             self._features(X),
             Y,
             np.array(self.mean_function(X, len(A.mu)) / self.scale, dtype=float),
@@ -249,30 +266,26 @@ class OnlineProcess:
             np.zeros((len(X), len(A.S))),
             before.log_density,
         )
-        had = A.m
-        with blas_for(had + 1):
+        with blas_for(A.m + 1):
             learn_rows(A, self.rules, block, self.likelihood)
         before.var[:] = block.spread
-        if self._weight and not np.array_equal(A.source[: A.m], np.arange(had)):
-            everything = np.concatenate([self._basis.points, X]) if had else X
-            self._basis = Basis(kernel, everything[A.source[: A.m]], self._basis.features)
 
-    def _kernel_values(self, X: Any) -> Floats:
+    def _kernel_values(self, X: Any, points: Any) -> Floats:
         """Return the kernel between these rows and all that can be points meanwhile."""
         if not self._weight:
             return np.empty((len(X), 0))
         among = self.kernel(X)
-        if not self.arrays.m:
+        if not len(points):
             return np.ascontiguousarray(among)
-        return np.hstack([self.kernel(X, self._basis.points), among])
+        return np.hstack([self.kernel(X, points), among])
 
     def _features(self, X: Any) -> Floats:
         """Return h(x), or of a degenerate process phi(x), at the rows of X."""
         if not self._weight:
             return self._basis.phi(X)
-        if self._basis.features is None:
+        if self._explicit is None:
             return np.empty((len(X), 0))
-        return np.array(self._basis.features.features(X), dtype=float, order="C")
+        return np.array(self._explicit.features(X), dtype=float, order="C")
 
     # --- keeping ------------------------------------------------------------------------------
 
@@ -317,14 +330,18 @@ class OnlineProcess:
 
     def _remove_one(self) -> None:
         A = self.arrays
-        A.source[: A.m] = np.arange(A.m)
         if self.rules.keep < 1.0:  # P is of the past
             refresh(A)
         recursion().remove(A, recursion().cheapest(A, self.rules))
-        self._basis = Basis(self.kernel, self._basis.points[A.source[: A.m]], self._basis.features)
         A.whole[1] += 1
         if A.whole[1] >= 64:  # as rounding builds up
             refresh(A)
+
+
+def _position(name: str, given: str, choices: tuple[str, ...]) -> int:
+    if given not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {given!r}")
+    return choices.index(given)
 
 
 def _sound(posterior: Posterior) -> int:
