@@ -6,22 +6,31 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from mercer.likelihoods import Gaussian, Logistic, MixtureNoise, Probit
+from mercer.likelihoods import Gaussian, Logistic, MixtureNoise, Probit, StudentT
 from mercer.linalg.smoothing import SITES
 
 from ..likelihoods import oracle
-from ..likelihoods.densities import CASES, gaussian, mixture, probit
+from ..likelihoods.densities import (
+    CASES,
+    gaussian,
+    huber,
+    insensitive,
+    mixture,
+    poisson,
+    probit,
+    student,
+)
 
 compiled = pytest.importorskip("mercer.linalg._smoothing")
 
 COMPILED = [case for case in CASES if case.likelihood.compiled_site() is not None]
 every = pytest.mark.parametrize("case", COMPILED, ids=str)
 
-MEANS = [-30.0, -7.0, -1.0, -0.2, 0.4, 2.5, 12.0, 30.0]
-VARIANCES = [1e-6, 1e-3, 0.05, 0.99, 1.01, 20.0, 1e3, 1e4]
+MEANS = [-30.0, -7.0, -0.2, 0.4, 2.5, 30.0]
+VARIANCES = [1e-6, 0.05, 0.99, 1.01, 20.0, 1e4]
 
 
 def site(likelihood, y, mean, var):
@@ -109,7 +118,7 @@ def test_no_variance(case):
 
 
 @every
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=50)
 @given(
     mean=st.floats(-1e4, 1e4), sd=st.floats(-8.0, 6.0), by=st.floats(-40.0, 40.0), k=st.integers()
 )
@@ -186,6 +195,67 @@ def test_mixtures(kinds, y, log_var):
         in_units(np.ravel(case.likelihood.smoothed(y, 0.5, var)), var)[:, None],
         1e-9,
     )
+
+
+@settings(deadline=None)
+@given(
+    kind=st.sampled_from([insensitive, huber, student, student]),
+    first=st.floats(-2, 2),
+    second=st.floats(-2, 2),
+    away=st.floats(-6, 6),
+    log_var=st.floats(-8, 8),
+)
+def test_noise_of_any_parameters(kind, first, second, away, log_var):
+    one, two = 10.0**first, 10.0**second
+    case, scale = kind(one, two), one if kind is huber else two
+    var = 10.0**log_var * scale**2
+    y = away * max(scale, math.sqrt(var))
+    got = site(case.likelihood, y, 0.0, var)[:, 0]
+    want = oracle.smoothed(lambda f: case.log_p(y, f), 0.0, var, case.places(y))
+    # The derivatives in units of the scale, or of the Gaussian where that is narrower.
+    unit = min(scale, math.sqrt(var)) ** np.arange(3)
+    agree(got * unit, np.array(want) * unit, 1e-9)
+
+
+@settings(deadline=None)
+@given(st.integers(0, 10**6), st.floats(-5, 5), st.floats(-8, 5))
+def test_counts_of_any_size(y, away, log_var):
+    var = 10.0**log_var
+    mean = math.log(y + 0.5) + away * max(1.0, math.sqrt(var))
+    case = poisson()
+    got = site(case.likelihood, y, mean, var)[:, 0]
+    assume(got[0] > -1e6)
+    narrow = math.sqrt(1.0 / (1.0 / var + y + 1.0))
+    want = oracle.smoothed(
+        lambda f: case.log_p(y, f), mean, var, [(math.log(y + 0.5), min(1.0, 3.0 * narrow))]
+    )
+    unit = min(1.0, math.sqrt(var)) ** np.arange(3)
+    agree(got * unit, np.array(want) * unit, 1e-9)
+
+
+def test_an_outlier_of_noise_that_is_nearly_gaussian():
+    # Of the precisions that explain it the least is 1e-6, and their logarithm is known to 1e-3.
+    z, n = 1e6, 1e6
+    log_z, q, r = site(StudentT(n, 1.0), z, 0.0, 0.0)[:, 0]
+    np.testing.assert_allclose(log_z, StudentT(n, 1.0).log_density(z, 0.0), rtol=1e-12)
+    np.testing.assert_allclose(q, (n + 1) * z / (n + z * z), rtol=1e-12)
+    np.testing.assert_allclose(r, (n + 1) * (z * z - n) / (n + z * z) ** 2, rtol=1e-6)
+    assert StudentT(1e7, 1.0).compiled_site() is None
+
+
+@every
+def test_nothing_is_undefined(case):
+    # Places and widths that leave no digit of one another, and squares that overflow.
+    rows = [
+        (y, m, v)
+        for y in case.ys
+        for m in (-1e100, -1e8, -1e-8, 0.0, 1e-8, 1e8, 1e100)
+        for v in (1e-300, 1e-100, 1e-16, 1e16, 1e100, 1e250)
+    ]
+    log_z, q, r = site(case.likelihood, *np.array(rows).T)
+    assert not np.any(np.isnan(log_z)) and not np.any(np.isnan(q)) and not np.any(np.isnan(r))
+    if case.likelihood.is_log_concave:
+        assert np.all(r <= 0.0)
 
 
 def test_a_mixture_whose_logarithms_overflow():

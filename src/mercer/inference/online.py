@@ -17,7 +17,6 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mercer.compute import blas_for
 from mercer.inference._online_moments import (
     arrays_of,
     as_posterior,
@@ -266,8 +265,7 @@ class OnlineProcess:
             np.zeros((len(X), len(A.S))),
             before.log_density,
         )
-        with blas_for(A.m + 1):
-            learn_rows(A, self.rules, block, self.likelihood)
+        learn_rows(A, self.rules, block, self.likelihood)
         before.var[:] = block.spread
 
     def _kernel_values(self, X: Any, points: Any) -> Floats:

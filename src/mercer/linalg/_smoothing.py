@@ -38,7 +38,7 @@ def _probit(noise_std, m, var):  # type: ignore[no-untyped-def]
         log_z = 0.0 if m > 0.0 else (-math.inf if m < 0.0 else math.log(0.5))
         return log_z, math.nan, math.nan
     log_z, h, g = _tail(-m / t)
-    return log_z, h / t, -(h / t) * (g / t)
+    return log_z, h / t, -(h * g) / (t * t)
 
 
 @njit(_Three(GivenVector, float64, float64), **_MAP)

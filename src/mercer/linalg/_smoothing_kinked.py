@@ -19,6 +19,7 @@ _Three = types.UniTuple(float64, 3)
 _GAUSS, _GAUSS_WEIGHTS = np.polynomial.legendre.leggauss(12)
 # Beyond this squares overflow, and nothing changes any more.
 _FURTHEST = 1e150
+_NARROWEST = 1e-100
 
 
 @njit(_Three(float64, float64), **MAP)
@@ -41,10 +42,10 @@ def _short(centre, e):  # type: ignore[no-untyped-def]
 @njit(_Three(float64, float64, float64, float64), **MAP)
 def insensitive(epsilon, s, u, v):  # type: ignore[no-untyped-def]
     """log E[exp(-max(0, |t| - epsilon)/s)] for t ~ N(u, v), and its derivatives in -u."""
-    if v == 0.0:
+    sd = math.sqrt(v)
+    if sd <= _NARROWEST * max(s, abs(u)):
         over = max(abs(u) - epsilon, 0.0)
         return -over / s, (math.copysign(1.0 / s, u) if over > 0.0 else 0.0), 0.0
-    sd = math.sqrt(v)
     a, centre, e = sd / s, abs(u) / sd, epsilon / sd
     near, far = centre - e, centre + e  # the part beyond -epsilon ends at -far
     log_q, h_near, g_near = tail(a - near)

@@ -17,6 +17,8 @@ _Three = types.UniTuple(float64, 3)
 _DROP = 36.0
 # Beyond this variance, and without a peak that is narrower, the rule of `wide` takes over.
 _WIDEST = 16.0
+# A variance that changes nothing: products with it would underflow.
+_NARROWEST = 1e-200
 # exp(-exp(-f)), that no events are seen at a log rate of -f: a step of length 1. Its slope has a
 # gamma function for its Fourier transform, which is 1e-15 at 2 pi/step.
 _STEP = 0.28
@@ -29,6 +31,8 @@ _SLOPE = np.exp(-_F - np.exp(-_F))
 @njit(float64(float64), **MAP)
 def _omega(x):  # type: ignore[no-untyped-def]
     """Wright's omega: the solution w of w + log w = x."""
+    if x > 1e6:
+        return x - math.log(x) * (1.0 - 1.0 / x)
     if x > 1.0:
         w = x - math.log(x)
     else:
@@ -101,7 +105,7 @@ def poisson(y, m, v):  # type: ignore[no-untyped-def]
     exp(y f) N(f; m, v) is a Gaussian again, y v further on. What is left is a step, which is
     averaged as one where the Gaussian is wide and reaches below it.
     """
-    if v == 0.0:
+    if v <= _NARROWEST:
         rate = math.exp(m)
         return _log_density(y, m), y - rate, -rate
     moved = m + y * v

@@ -79,12 +79,13 @@ def wide(m, v, first, step, left, slope):  # type: ignore[no-untyped-def]
     log_z = scale * m * m + math.log(total * (step / sd)) - LOG_ROOT_2PI
     q = z_one / total
     if m > -sd:
-        return log_z, q, (z_two - m * z_one) / (v * total) - q * q
+        return log_z, q, (z_two - m * z_one) / total / v - q * q
     # Those two would cancel far in the tail. r = (Var(f)/v - 1)/v under p N/Z does not: mean and
     # variance of the normal part are m + v h/t and v (1 - h g v/t^2).
     rest = 1.0 / (_SQUARE * t * t)
     mean = m * rest + v * g / t
     var = v * (rest + (v / t) * ((1.0 - h * g) / t))
-    middle = (part * mean + one) / total
-    spread = (part * (var + mean * mean) + two) / total - middle * middle
+    share = part / total
+    middle = share * mean + one / total
+    spread = share * (var + mean * mean) + two / total - middle * middle
     return log_z, q, (spread / v - 1.0) / v

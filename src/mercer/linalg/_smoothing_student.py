@@ -39,14 +39,16 @@ def _window(n, square, v, log_v):  # type: ignore[no-untyped-def]
     for _ in range(20):
         step = (high - low) / (_LOOKS - 1)
         hidden = 0.5 * (n + 1.0) * min(0.5 * step * step, step)
-        top = -math.inf
+        best, top = 0, -math.inf
         for j in range(_LOOKS):
-            top = max(top, _height(n, square, v, log_v, low + step * j))
+            height = _height(n, square, v, log_v, low + step * j)
+            if height > top:
+                best, top = j, height
         least = top - _DROP - hidden
         first, last = 0, _LOOKS - 1
-        while _height(n, square, v, log_v, low + step * (first + 1)) < least:
+        while first + 1 < best and (_height(n, square, v, log_v, low + step * (first + 1)) < least):
             first += 1
-        while _height(n, square, v, log_v, low + step * (last - 1)) < least:
+        while last - 1 > best and _height(n, square, v, log_v, low + step * (last - 1)) < least:
             last -= 1
         low, high = low + step * first, low + step * last
         if hidden < 8.0:
