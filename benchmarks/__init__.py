@@ -22,5 +22,6 @@ EXPERIMENTS = (
     "sparse_accuracy",
     "greedy",
     "iterative",
+    "online",
     "uci",
 )
