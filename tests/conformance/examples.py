@@ -283,7 +283,9 @@ ESTIMATORS: dict[type, list[Example]] = {
         Example(OnlineGPClassifier(2.0 * RBF(1.3), optimizer=None)),
         Example(OnlineGPClassifier(max_iter=3)),
         Example(OnlineGPClassifier(mean="constant", n_sweeps=20), TWO),
-        Example(OnlineGPClassifier(2.0 * RBF(1.3), "logistic", max_basis=12, criterion="kl"), TWO),
+        Example(
+            OnlineGPClassifier(2.0 * RBF(1.3), "logistic", max_basis=12, criterion="mean"), TWO
+        ),
     ],
     OnlineGPRegressor: [
         Example(OnlineGPRegressor(max_iter=5)),
@@ -298,7 +300,7 @@ ESTIMATORS: dict[type, list[Example]] = {
                 1.5 * RBF(1.3),
                 likelihoods.Laplace(0.3),
                 max_basis=10,
-                criterion="kl",
+                criterion="mean",
                 recycle="heuristic",
                 n_sweeps=2,
             )

@@ -143,7 +143,7 @@ class OnlineGPClassifier(LearnsOnline, BayesianClassifier):
         max_basis: int = 100,
         tol: float = 1e-6,
         novelty: str = "geometry",
-        criterion: str = "mean",
+        criterion: str = "kl",
         n_init: int = 100,
         n_sweeps: int = 1,
         recycle: str = "sites",
@@ -189,7 +189,7 @@ class OnlineGPClassifier(LearnsOnline, BayesianClassifier):
         lift: bool = False,
         tol: float = 1e-6,
         novelty: str = "geometry",
-        criterion: str = "mean",
+        criterion: str = "kl",
         forget: float = 0.0,
     ) -> Self:
         """Return a model that goes on from a posterior of latent functions.

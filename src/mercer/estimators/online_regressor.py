@@ -73,9 +73,9 @@ class OnlineGPRegressor(LearnsOnline, BayesianRegressor):
         function's standard deviation.
     novelty : {"geometry", "mean"}, default "geometry"
         By what a row is taken for new: (SOGP 3.14), or (SOGP 3.13).
-    criterion : {"mean", "kl"}, default "mean"
-        Which basis vector goes: the one that the mean (SOGP 3.18) or, by divergence, the process as
-        a whole loses least by.
+    criterion : {"kl", "mean"}, default "kl"
+        Which basis vector goes: the one that the process as a whole, by its divergence, or the mean
+        (SOGP 3.18) loses least by.
     n_init : int, default 100
         How many rows `partial_fit` waits for where the model is not all given; they choose its
         hyperparameters.
@@ -182,7 +182,7 @@ class OnlineGPRegressor(LearnsOnline, BayesianRegressor):
         max_basis: int = 100,
         tol: float = 1e-6,
         novelty: str = "geometry",
-        criterion: str = "mean",
+        criterion: str = "kl",
         n_init: int = 100,
         n_sweeps: int = 1,
         recycle: str = "sites",
@@ -227,7 +227,7 @@ class OnlineGPRegressor(LearnsOnline, BayesianRegressor):
         lift: bool = False,
         tol: float = 1e-6,
         novelty: str = "geometry",
-        criterion: str = "mean",
+        criterion: str = "kl",
         forget: float = 0.0,
     ) -> Self:
         """Return a model that goes on from a posterior.
