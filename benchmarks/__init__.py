@@ -23,5 +23,8 @@ EXPERIMENTS = (
     "greedy",
     "iterative",
     "online",
+    "online_streams",
+    "online_updates",
+    "online_digits",
     "uci",
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -114,8 +115,8 @@ def _throughput(options: Options) -> tuple[list[list[str]], dict[str, float]]:
         part = some // rounds
         times = race(
             [
-                Contender("few", fresh.learn, prepare=lambda s=fresh: s.draw(part)),  # type: ignore[misc]
-                Contender("many", old.learn, prepare=lambda s=old: s.draw(part)),  # type: ignore[misc]
+                Contender("few", fresh.learn, prepare=partial(fresh.draw, part)),
+                Contender("many", old.learn, prepare=partial(old.draw, part)),
             ],
             rounds,
         )
@@ -152,15 +153,16 @@ def _update(m: int, options: Options) -> dict[str, float]:
     compiled = bare.called_from_compiled_code()
     compiled(1)
 
-    def draw() -> None:
-        stream.draw(count)
-
     times = race(
         [
             Contender(COMPILED, lambda: compiled(count)),
             Contender(WRAPPED, lambda: bare.called_from_python(count)),
-            Contender(UPDATE, stream.learn, prepare=draw),
-            Contender(VALUES, lambda: _values(stream.process, stream.rows[0][0]), prepare=draw),
+            Contender(UPDATE, stream.learn, prepare=partial(stream.draw, count)),
+            Contender(
+                VALUES,
+                lambda: _values(stream.process, stream.rows[0][0]),
+                prepare=partial(stream.draw, count),
+            ),
         ],
         rounds,
     )
@@ -236,7 +238,7 @@ def _likelihoods(options: Options) -> list[list[str]]:
         stream.draw(n)
         stream.learn()
         times = race(
-            [Contender(name, stream.learn, prepare=lambda s=stream: s.draw(n))],  # type: ignore[misc]
+            [Contender(name, stream.learn, prepare=partial(stream.draw, n))],
             1 if options.quick else 4,
         )
         how = "compiled" if compiled else "quadrature in Python"
@@ -315,9 +317,9 @@ def run(options: Options) -> Result:
     ]
     return Result(
         "On-line learning",
-        f"{D} columns, normal; RBF with {D} length scales of sqrt({D}), noise of variance {NOISE}, 100 "
-        f"points unless said otherwise; criterion kl; `learn` is given {CHUNK} rows at a time, and "
-        "BLAS one thread. Where nearly every row adds and removes a point each target is larger "
+        f"{D} columns, normal; RBF with {D} length scales of sqrt({D}), noise of variance {NOISE}, "
+        f"100 points unless said otherwise; criterion kl; `learn` is given {CHUNK} rows at a time, "
+        "and BLAS one thread. Where nearly every row adds and removes a point each target is larger "
         "than the last, so that the oldest point goes; `replaced` is the share of rows that do, "
         "counted one at a time after the race. Other targets are a smooth function with noise, and "
         "after the first rows nearly all are projected on the points there are, which takes less. "

@@ -36,6 +36,10 @@ NAMES = (
     "sparse_accuracy",
     "greedy",
     "iterative",
+    "online",
+    "online_streams",
+    "online_updates",
+    "online_digits",
     "uci",
 )
 
@@ -70,6 +74,10 @@ def test_all_are_listed(benchmarks):
                 "classification",
                 "digits",
                 "iterative",
+                "online",
+                "online_streams",
+                "online_updates",
+                "online_digits",
             )
         ),
     ],
