@@ -2,10 +2,27 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from mercer import linalg
 from mercer.compute import thread_count, threads
+
+
+def pytest_configure(config):
+    """Forget compiled loops that are older than a file they call.
+
+    Numba looks at the file of a function alone, and would go on with what it has inlined.
+    """
+    if hasattr(config, "workerinput"):
+        return
+    folder = Path(linalg.__file__).parent
+    newest = max(source.stat().st_mtime for source in folder.glob("_*.py"))
+    for index in (folder / "__pycache__").glob("*.nbi"):
+        if index.stat().st_mtime < newest:
+            index.unlink()
 
 
 @pytest.fixture

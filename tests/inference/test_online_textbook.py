@@ -209,7 +209,7 @@ def test_no_point_is_closer_to_the_others_than_the_floor():
         rules = Rules(2, 0, novelty, 0.0, 0.5, 1.0)
         for i, x in enumerate((0.0, 0.1, 3.0)):
             arrays.k[: arrays.m] = np.exp(-0.5 * (x - np.array([0.0, 3.0])[: arrays.m]) ** 2)
-            gamma = recursion().predict(arrays, 1.0)
+            gamma = recursion().predict(arrays, 1.0, 1e-10)
             arrays.q[:], arrays.r[:] = 5.0, -0.3
             recursion().learn(arrays, rules, 1.0, gamma, i)
         assert list(arrays.source[: arrays.m]) == [0, 2]

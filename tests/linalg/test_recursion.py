@@ -109,7 +109,7 @@ class Stream:
         results = []
         for arrays, module in self.both():
             arrays.k[: A.m], arrays.e[: A.n_features] = k, h
-            gamma = module.predict(arrays, 1.7)
+            gamma = module.predict(arrays, 1.7, self.rules.floor)
             results.append(
                 (gamma, arrays.mean.copy(), arrays.spread.copy(), used(arrays, "s").copy())
             )
@@ -278,7 +278,7 @@ def test_no_row_is_sharper_than_rounding(module):
     A = stream.mine
     for excess in (1.0, 1.0 + 1e-9, 2.0, 1e6):
         A.k[: A.m] = [kernel(np.zeros(2), stream.inputs[i]) for i in A.source[: A.m]]
-        gamma = module.predict(A, 1.7)
+        gamma = module.predict(A, 1.7, 1e-10)
         before = gamma + A.spread[0]
         A.q[:], A.r[:] = 0.1, -excess / before
         module.learn(A, stream.rules._replace(tol=10.0), 1.7, gamma, 0)

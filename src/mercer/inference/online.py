@@ -46,8 +46,8 @@ Floats = NDArray[np.float64]
 
 # Rows whose kernel values are found together: with the points and with each other.
 _BLOCK = 128
-# The least variance of a point given the others, in units of k(x, x), that rounding allows, and
-# where `tol` is not about it. Q has entries as large as its inverse.
+# The least variance of a point given the others, in units of k(x, x): with it Q is right to many
+# digits, and with less than the first to none. Q has entries as large as its inverse.
 _LEAST, _FLOOR = 1e-10, 1e-6
 
 
@@ -144,7 +144,7 @@ class OnlineProcess:
             _position("criterion", criterion, CRITERIA),
             _position("novelty", novelty, NOVELTIES),
         )
-        floor = max(float(tol), _LEAST) if novelty == "geometry" else _FLOOR
+        floor = max(min(float(tol), _FLOOR), _LEAST) if novelty == "geometry" else _FLOOR
         self.rules = Rules(most, *choices, float(tol), floor, 1.0 - float(forget))
 
     @classmethod

@@ -363,6 +363,8 @@ def _exchange(A, gamma, source, variance, j):  # type: ignore[no-untyped-def]
 @njit(void(State), **MAP)
 def _renew(A):  # type: ignore[no-untyped-def]
     n = A.S.shape[1] - A.K.shape[0] + A.whole[0]
+    if n == 0:
+        return
     for c in range(A.S.shape[0]):
         square = A.S[c, :n, :n].copy()
         ridge = n * EPS * np.max(np.diag(square))
