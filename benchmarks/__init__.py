@@ -23,6 +23,7 @@ EXPERIMENTS = (
     "greedy",
     "iterative",
     "online",
+    "online_memory",
     "online_streams",
     "online_updates",
     "online_digits",

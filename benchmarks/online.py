@@ -1,16 +1,13 @@
-"""On-line learning: samples a second, an update beside its bare BLAS, memory, any likelihood."""
+"""On-line learning: samples a second, an update beside its bare BLAS, any likelihood."""
 
 from __future__ import annotations
 
-import json
 from functools import partial
 from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from benchmarks.children import in_child
-from benchmarks.memory import _resident
 from benchmarks.online_blas import Matrices
 from benchmarks.report import Options, Result, Verdict, table
 from benchmarks.timing import Contender, race
@@ -26,7 +23,6 @@ GROWTH = 0.1  # of the logarithm of targets, a row, where every row takes a poin
 COMPILED, WRAPPED = "BLAS alone, from compiled code", "BLAS alone, by SciPy's wrappers"
 UPDATE, VALUES = "Mercer, one row", "of it kernel values"
 TIMES = 1.8
-CENTRES = 150  # of near-duplicates
 FASTEST = 45_000
 
 
@@ -99,39 +95,41 @@ class Turnover(Steady):
 # --- samples a second -----------------------------------------------------------------------------
 
 
-def _throughput(options: Options) -> tuple[list[list[str]], dict[str, float]]:
-    """Return lines of a table, and samples a second: when few rows were seen, and when many."""
-    some, many, rounds = (60, 200, 1) if options.quick else (50_000, 1_000_000, 5)
-    lines, rates = [], {}
-    for name, kind in (("adds and removes a point", Turnover), ("is projected", Steady)):
-        fresh, old = kind(100), kind(100)
-        for stream in (fresh, old):
-            stream.draw(300)
+def _throughput(options: Options) -> tuple[list[list[str]], list[float]]:
+    """Return lines of a table, and the samples a second of each."""
+    part, many, rounds = (20, 100, 1) if options.quick else (10_000, 1_000_000, 5)
+    streams = {
+        "adds and removes a point": Turnover(100),
+        "adds and removes a point, later": Turnover(100),
+        "is projected": Steady(100),
+    }
+    for name, stream in streams.items():
+        stream.draw(300)
+        stream.learn()
+        while name.endswith("later") and stream.process.n_seen < many:
+            stream.draw(part)
             stream.learn()
-        for _ in range(many // some):
-            old.draw(some)
-            old.learn()
-        seen = {"few": fresh.process.n_seen, "many": old.process.n_seen}
-        part = some // rounds
-        times = race(
+    seen = {name: stream.process.n_seen for name, stream in streams.items()}
+    times = race(
+        [
+            Contender(name, stream.learn, prepare=partial(stream.draw, part))
+            for name, stream in streams.items()
+        ],
+        rounds,
+    )
+    lines, rates = [], []
+    for name, seconds in times.items():
+        share = streams[name].replaced(20 if options.quick else 300)
+        rates.append(part / seconds)
+        lines.append(
             [
-                Contender("few", fresh.learn, prepare=partial(fresh.draw, part)),
-                Contender("many", old.learn, prepare=partial(old.draw, part)),
-            ],
-            rounds,
+                f"nearly every row {name}",
+                f"{seen[name]:,}",
+                f"{100 * share:.0f}%",
+                f"{part / seconds:,.0f}",
+                f"{1e6 * seconds / part:.1f}",
+            ]
         )
-        for which, seconds in times.items():
-            rates[f"{which}, {name}"] = part / seconds
-            share = (fresh if which == "few" else old).replaced(20 if options.quick else 300)
-            lines.append(
-                [
-                    f"nearly every row {name}",
-                    f"{seen[which]:,}",
-                    f"{100 * share:.0f}%",
-                    f"{part / seconds:,.0f}",
-                    f"{1e6 * seconds / part:.1f}",
-                ]
-            )
     return lines, rates
 
 
@@ -167,41 +165,6 @@ def _update(m: int, options: Options) -> dict[str, float]:
         rounds,
     )
     return {name: seconds / count for name, seconds in times.items()}
-
-
-# --- memory and rounding --------------------------------------------------------------------------
-
-
-def memory_child(marks: list[int]) -> None:
-    """Learn so many rows in this process, which must be fresh; print resident bytes at the marks.
-
-    The first is after the first 10,000 rows.
-    """
-    stream = Steady(100)
-    resident = []
-    for mark in [10 * CHUNK, *marks]:
-        while stream.process.n_seen < mark:
-            X, Y = stream.chunk(CHUNK)
-            stream.process.learn(X, Y)
-        resident.append(_resident("VmRSS"))
-    print(json.dumps(resident))
-
-
-def rounding_child(n: int) -> None:
-    """Learn n near-duplicates; print the worst entry of Q K - I on the way, and the points."""
-    rng = np.random.default_rng(0)
-    centres = inputs(rng, CENTRES)
-    process = OnlineProcess(KERNEL, Gaussian(NOISE), max_basis=100)
-    worst = 0.0
-    for start in range(0, n, CHUNK):
-        away = 10.0 ** rng.uniform(-6, 0, size=(CHUNK, 1))
-        X = centres[rng.integers(0, CENTRES, CHUNK)] + away * rng.normal(size=(CHUNK, D))
-        process.learn(X, (function(X) + np.sqrt(NOISE) * rng.normal(size=CHUNK))[:, None])
-        if start % (10 * CHUNK) == 0 or start + CHUNK >= n:
-            m = process.n_basis
-            product = process.arrays.Q[:m, :m] @ KERNEL(process.points)
-            worst = max(worst, float(np.max(np.abs(product - np.eye(m)))))
-    print(json.dumps([worst, process.n_basis]))
 
 
 # --- likelihoods ----------------------------------------------------------------------------------
@@ -251,10 +214,9 @@ def _likelihoods(options: Options) -> list[list[str]]:
 
 
 def _verdicts(
-    rates: dict[str, float], updates: dict[int, dict[str, float]]
+    rates: list[float], updates: dict[int, dict[str, float]]
 ) -> tuple[list[Verdict], list[list[str]]]:
-    busy = "adds and removes a point"
-    few, many = rates[f"few, {busy}"], rates[f"many, {busy}"]
+    few, many = rates[:2]
     verdicts = [
         Verdict(
             "samples a second, each adding and removing a point",
@@ -289,46 +251,25 @@ def _verdicts(
 
 
 def run(options: Options) -> Result:
-    """Time streams of rows; the long ones in processes of their own."""
+    """Time streams of rows."""
     sizes = (5, 8) if options.quick else (100, 400)
     with threadpool_limits(1):
         throughput, rates = _throughput(options)
         updates = {m: _update(m, options) for m in sizes}
         likelihoods = _likelihoods(options)
     verdicts, lines = _verdicts(rates, updates)
-    marks = [CHUNK] * 3 if options.quick else [10**6, 5 * 10**6, 10**7]
-    resident = in_child(f"from benchmarks.online import memory_child; memory_child({marks})")
-    grown = resident[-1] - resident[1]
-    n = CHUNK if options.quick else 10**6
-    worst, points = in_child(f"from benchmarks.online import rounding_child; rounding_child({n})")
-    verdicts += [
-        Verdict(
-            f"resident memory from {marks[0]:,} to {marks[-1]:,} rows",
-            f"{grown / 1e6:+.2f} MB",
-            "constant: below +1 MB",
-            grown < 1e6,
-        ),
-        Verdict(
-            f"Q times the Gram matrix less the identity, {n:,} near-duplicates",
-            f"{worst:.1e} with {points} points",
-            "at most 1e-6",
-            worst <= 1e-6,
-        ),
-    ]
     return Result(
         "On-line learning",
         f"{D} columns, normal; RBF with {D} length scales of sqrt({D}), noise of variance {NOISE}, "
         f"100 points unless said otherwise; criterion kl; `learn` is given {CHUNK} rows at a time, "
-        "and BLAS one thread. Where nearly every row adds and removes a point each target is larger "
-        "than the last, so that the oldest point goes; `replaced` is the share of rows that do, "
-        "counted one at a time after the race. Other targets are a smooth function with noise, and "
+        "and BLAS one thread. Where nearly every row adds and removes a point each target is "
+        "larger than the last, so that the oldest point goes; `replaced` is the share of rows "
+        "that do, counted one at a time after the race. Other targets are a smooth function with noise, and "
         "after the first rows nearly all are projected on the points there are, which takes less. "
         "Bare BLAS: what a row that takes a point's place needs, the products Q k, S e, Q s, S Q_j "
         "and Q w (5 dsymv) and the rank-one updates of S, twice of Q and twice of P (5 dsyr), on "
         "the same sizes; the faster of the two ways to call it counts. A row's time has all in "
-        "it: kernel values, the likelihood, the choice of the point that goes, and checks. "
-        f"Near-duplicates: {CENTRES} centres, each row 1e-6 to 1 away from one in every "
-        "column; the worst entry at any of the checks, every 10,000 rows.",
+        "it: kernel values, the likelihood, the choice of the point that goes, and checks.",
         [
             table(
                 ["", "rows seen before", "replaced", "samples/s", "us a row"],
@@ -336,13 +277,6 @@ def run(options: Options) -> Result:
             ),
             table(["one row", "us", "Mercer / it"], lines),
             table(["likelihood", "average over f", "samples/s", "us a row"], likelihoods),
-            table(
-                ["rows seen", "resident, MB"],
-                [
-                    [f"{mark:,}", f"{size / 1e6:.2f}"]
-                    for mark, size in zip([10 * CHUNK, *marks], resident, strict=True)
-                ],
-            ),
         ],
         verdicts,
     )
