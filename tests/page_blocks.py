@@ -55,16 +55,23 @@ def run_blocks(text: str, label: str) -> int:
 
 
 def run_command(line: str) -> bool:
-    """Run a line of a shell, if it calls `mercer`; return whether it does."""
+    """Run a line of a shell, if it calls `mercer`; return whether it does.
+
+    It may read a file as its standard input; what it would write to one is looked at by nobody.
+    """
     words = shlex.split(line, comments=True)
     if words[:1] != ["mercer"]:
         return False
+    given = None
+    while len(words) > 2 and words[-2] in ("<", ">", ">>"):
+        *words, sign, name = words
+        given = Path(name).read_bytes() if sign == "<" else given
     pytest.importorskip("typer")
     from typer.testing import CliRunner
 
     from mercer.cli.app import app
 
-    done = CliRunner().invoke(app, words[1:])
+    done = CliRunner().invoke(app, words[1:], input=given)
     assert done.exit_code == 0, f"{line}\n{done.output}"
     return True
 

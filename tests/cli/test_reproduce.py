@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import gzip
 import os
+import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -103,6 +105,15 @@ def test_nothing_is_replaced_unless_told(run, refused, made, tmp_path):
     assert page.read_text(encoding="utf-8") == "mine"
     run("reproduce", "made-up", "--force")
     assert page.read_text(encoding="utf-8").startswith("# Made up")
+
+
+def test_matplotlib_is_asked_for_before_hours_of_work(refused, made, monkeypatch):
+    ran = []
+    quiet = replace(made["made-up"], run=ran.append)
+    monkeypatch.setattr(reproduce, "experiments", lambda: {"made-up": quiet})
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    assert "plots need matplotlib" in refused("reproduce", "made-up")
+    assert not ran
 
 
 def test_a_file_in_the_way(refused, made, tmp_path):

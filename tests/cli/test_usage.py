@@ -23,10 +23,11 @@ from rich.measure import Measurement
 
 import mercer
 from mercer.cli import commands
-from mercer.cli.app import EXAMPLES, app
+from mercer.cli.app import app
 from mercer.cli.guard import guarded
 from mercer.cli.kernels import parse_kernel, parse_period
 from mercer.cli.methods import METHODS
+from mercer.cli.options import EXAMPLES
 from mercer.cli.progress import Pace, progress_bar
 from mercer.cli.summary import with_options
 from mercer.cli.tables import SUFFIXES
@@ -36,7 +37,7 @@ from mercer.evidence import Optimum, at_bounds, diagnostics
 from mercer.evidence.maximise import _MORE_NOISE
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
-COMMANDS = ["fit", "predict", "info", "demo", "reproduce"]
+COMMANDS = ["fit", "predict", "stream", "info", "demo", "reproduce"]
 # What only those who write Python can follow.
 PYTHON = re.compile(r"\w+=|\w\(|\w_\w|_\b|`|StandardScaler|bounds")
 
@@ -64,7 +65,7 @@ def test_all_commands_are_tested():
 
 @pytest.mark.parametrize("example", [e for examples in EXAMPLES.values() for e in examples])
 def test_every_example_parses(example):
-    words = shlex.split(re.sub(r" [<>] \S+", "", example))
+    words = shlex.split(re.sub(r" [<>]+ \S+", "", example))
     assert words[0] == "mercer"
     command = typer.main.get_command(app).commands[words[1]]
     command.make_context(words[1], words[2:])  # raises if an option is unknown or lacks
@@ -122,6 +123,13 @@ def test_version(run):
         ["predict", "m"],
         ["predict", "m", "n", "--coverage", "95"],
         ["predict", "m", "n", "--coverage", "nan"],
+        ["stream"],
+        ["stream", "--model", "m", "--resume", "--new"],
+        ["stream", "--model", "m", "--on-error", "hope"],
+        ["stream", "--model", "m", "--format", "xml"],
+        ["stream", "--model", "m", "--every", "0"],
+        ["stream", "--model", "m", "--max-basis", "9"],
+        ["stream", "--model", "m", "--continue-as", "n", "--resume"],
         ["info"],
     ],
 )
@@ -351,3 +359,9 @@ def test_what_is_not_installed_is_named(capsys):
     with pytest.raises(typer.Exit), guarded(debug=False):
         raise ModuleNotFoundError("No module named 'mercer.x'", name="mercer.x")
     assert "this is a fault of Mercer's" in capsys.readouterr().err
+
+
+def test_the_package_runs_as_the_command():
+    command = [sys.executable, "-m", "mercer", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=ENVIRONMENT)
+    assert mercer.__version__ in done.stdout

@@ -12,37 +12,20 @@ import typer
 from mercer.cli.guard import guarded
 from mercer.cli.kernels import NAMES, parse_kernel, parse_period
 from mercer.cli.methods import METHODS
+from mercer.cli.options import (
+    TABLES,
+    Debug,
+    Force,
+    checked_coverage,
+    checked_format,
+    checked_kernel,
+    checked_method,
+    checked_on_error,
+    checked_periods,
+    epilog,
+)
 
-__all__ = ["EXAMPLES", "app"]
-
-# One or more for each command; shown by its --help, and parsed by the tests.
-EXAMPLES = {
-    "": ["mercer fit data.csv --target y -o model.mercer", "mercer predict model.mercer new.csv"],
-    "fit": [
-        "mercer fit data.csv --target y -o model.mercer",
-        "mercer fit data.parquet -t price --drop id --kernel matern52+linear -o m.mercer",
-        "mercer fit data.csv -t sold --kernel rbf+periodic --period date=7 -o m.mercer",
-    ],
-    "predict": [
-        "mercer predict model.mercer new.csv -o predictions.csv",
-        "mercer predict model.mercer new.parquet --coverage 0.9 --keep -o out.parquet",
-        "mercer predict model.mercer - < new.csv > predictions.csv",
-    ],
-    "info": ["mercer info model.mercer"],
-    "demo": ["mercer demo", "mercer demo --folder mercer-demo"],
-    "reproduce": [
-        "mercer reproduce --list",
-        "mercer reproduce abalone-error --data data -o reproduced",
-        "mercer reproduce --quick",
-    ],
-}
-
-
-def _epilog(command: str) -> str:
-    examples = EXAMPLES[command]
-    head = "Examples:" if len(examples) > 1 else "Example:"
-    return "\n".join(["\b", head, *(f"  {example}" for example in examples)])
-
+__all__ = ["app"]
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -51,10 +34,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-_TABLES = ".csv, .tsv, .txt, .parquet or .pq"
-Force = Annotated[bool, typer.Option("--force", help="Replace the output if it exists.")]
-Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 
 
 def _show_version(wanted: bool) -> None:
@@ -65,37 +44,7 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit()
 
 
-def _checked_method(name: str) -> str:
-    if name not in METHODS:
-        raise typer.BadParameter(f"{name!r} is not one of: {', '.join(METHODS)}")
-    return name
-
-
-def _checked_kernel(text: str) -> str:
-    try:
-        parse_kernel(text)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
-    return text
-
-
-def _checked_periods(texts: list[str]) -> list[str]:
-    try:
-        for text in texts:
-            parse_period(text)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
-    return texts
-
-
-def _checked_coverage(value: float) -> float:
-    if not 0.0 < value < 1.0:
-        hint = f"; for {value:g}% write {value / 100:g}" if 1.0 < value < 100.0 else ""
-        raise typer.BadParameter(f"a number between 0 and 1 is wanted, got {value:g}{hint}")
-    return value
-
-
-@app.callback(epilog=_epilog(""))
+@app.callback(epilog=epilog(""))
 def _mercer(
     version: Annotated[
         bool,
@@ -105,11 +54,11 @@ def _mercer(
     """Bayesian kernel machines on tables: predictions with honest error bars."""
 
 
-@app.command(epilog=_epilog("fit"))
+@app.command(epilog=epilog("fit"))
 def fit(
     data: Annotated[
         str,
-        typer.Argument(metavar="DATA", help=f"The table: {_TABLES}; - is CSV input."),
+        typer.Argument(metavar="DATA", help=f"The table: {TABLES}; - is CSV input."),
     ],
     target: Annotated[
         list[str],
@@ -119,21 +68,21 @@ def fit(
     method: Annotated[
         str,
         typer.Option(
-            callback=_checked_method,
+            callback=checked_method,
             help="; ".join(f"{name}: {found.summary}" for name, found in METHODS.items()) + ".",
         ),
     ] = "gp",
     kernel: Annotated[
         str,
         typer.Option(
-            callback=_checked_kernel,
+            callback=checked_kernel,
             help=f"One of {', '.join(NAMES)}, or a sum such as matern52+linear.",
         ),
     ] = "rbf",
     period: Annotated[
         list[str] | None,
         typer.Option(
-            callback=lambda texts: _checked_periods(texts or []),
+            callback=lambda texts: checked_periods(texts or []),
             metavar="COLUMN=LENGTH",
             help="What the periodic kernel repeats with: of dates in days. Repeatable.",
         ),
@@ -194,20 +143,20 @@ def fit(
         run_fit(data, output, options, force)
 
 
-@app.command(epilog=_epilog("predict"))
+@app.command(epilog=epilog("predict"))
 def predict(
     model: Annotated[
         str, typer.Argument(metavar="MODEL", help="A model file that `mercer fit` wrote.")
     ],
     data: Annotated[
         str,
-        typer.Argument(metavar="DATA", help=f"The rows: {_TABLES}; - is CSV input."),
+        typer.Argument(metavar="DATA", help=f"The rows: {TABLES}; - is CSV input."),
     ],
     output: Annotated[
-        str, typer.Option("--output", "-o", help=f"{_TABLES}; - is CSV output.")
+        str, typer.Option("--output", "-o", help=f"{TABLES}; - is CSV output.")
     ] = "-",
     coverage: Annotated[
-        float, typer.Option(callback=_checked_coverage, help="What the interval is to hold.")
+        float, typer.Option(callback=checked_coverage, help="What the interval is to hold.")
     ] = 0.95,
     keep: Annotated[bool, typer.Option("--keep", help="Write the input's columns too.")] = False,
     force: Force = False,
@@ -225,7 +174,90 @@ def predict(
         run_predict(model, data, output, coverage, keep, force)
 
 
-@app.command(epilog=_epilog("info"))
+@app.command(epilog=epilog("stream"))
+def stream(
+    model: Annotated[
+        str,
+        typer.Option(
+            "--model",
+            "-m",
+            help="A model file that `mercer fit --method online` wrote; kept up to date.",
+        ),
+    ],
+    resume: Annotated[
+        bool,
+        typer.Option("--resume", help="Pass over the lines of this input that the model knows."),
+    ] = False,
+    new: Annotated[
+        bool,
+        typer.Option("--new", help="Learn all rows, also if the last input was broken off."),
+    ] = False,
+    form: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            callback=checked_format,
+            help="json (an object a line), csv (with a header), or auto: by the first line.",
+        ),
+    ] = "auto",
+    coverage: Annotated[
+        float, typer.Option(callback=checked_coverage, help="What the interval is to hold.")
+    ] = 0.95,
+    on_error: Annotated[
+        str,
+        typer.Option(
+            "--on-error",
+            callback=checked_on_error,
+            help="At a row that cannot be read: stop, or skip it. Either way it is told of.",
+        ),
+    ] = "stop",
+    every: Annotated[
+        int, typer.Option(min=1, metavar="ROWS", help="Save the model after so many lines.")
+    ] = 10_000,
+    seconds: Annotated[
+        float, typer.Option(min=0.0, help="Save it after so many seconds, if sooner.")
+    ] = 30.0,
+    continue_as: Annotated[
+        str | None,
+        typer.Option(
+            "--continue-as",
+            metavar="FILE",
+            help="Make an on-line model of one of another kind, and keep it in this file.",
+        ),
+    ] = None,
+    max_basis: Annotated[
+        int | None,
+        typer.Option(min=1, help="How many basis vectors that one may have. By default 100."),
+    ] = None,
+    force: Force = False,
+    debug: Debug = False,
+) -> None:
+    """Predict each row of standard input, then learn it.
+
+    Writes the prediction of each row before the model has learned it, as it comes: the number of
+    its line, then TARGET_mean, TARGET_std, TARGET_lower and TARGET_upper, or TARGET_label and a
+    probability for each class; as CSV or JSON lines, like the input. Rows without a target are
+    predicted only. The model file is saved now and then and at the end, in one step, together with
+    how many lines it knows: whatever ends the stream, --resume with the same input goes on from
+    there, and ends as if nothing had happened. Ctrl-C ends the stream and saves the model.
+    """
+    with guarded(debug):
+        if resume and new:
+            raise typer.BadParameter("--resume and --new exclude each other")
+        if continue_as is None and (max_basis is not None or force):
+            raise typer.BadParameter("--max-basis and --force are for --continue-as FILE")
+        if continue_as is not None and resume:
+            raise typer.BadParameter(
+                "--resume is for the model that is kept: --model with the name that was given to "
+                "--continue-as"
+            )
+        from mercer.cli.stream import StreamOptions, run_stream
+
+        options = StreamOptions(coverage, form, every, seconds, on_error == "skip", resume, new)
+        run_stream(model, options, continue_as, max_basis, force)
+
+
+@app.command(epilog=epilog("info"))
 def info(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A model file.")],
     debug: Debug = False,
@@ -237,7 +269,7 @@ def info(
         run_info(model)
 
 
-@app.command(epilog=_epilog("demo"))
+@app.command(epilog=epilog("demo"))
 def demo(
     folder: Annotated[
         str | None, typer.Option(help="Where to keep the files; by default they are not kept.")
@@ -252,7 +284,7 @@ def demo(
         run_demo(folder, force)
 
 
-@app.command(epilog=_epilog("reproduce"))
+@app.command(epilog=epilog("reproduce"))
 def reproduce(
     names: Annotated[
         list[str] | None,

@@ -1,6 +1,7 @@
 """What the cells of a column say: numbers, dates, truth values, or nothing.
 
-Each reader takes an array of float64 or of text and returns floats, NaN where it cannot read.
+Each reader takes an array of float64 or of text and returns floats, NaN where it cannot read; those
+of one cell take a text and raise ValueError.
 """
 
 from __future__ import annotations
@@ -13,7 +14,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["days", "missing", "numbers", "texts", "truths"]
+__all__ = [
+    "MISSING",
+    "day",
+    "days",
+    "missing",
+    "number",
+    "numbers",
+    "text_of",
+    "texts",
+    "truth",
+    "truths",
+]
 
 Floats = NDArray[np.float64]
 
@@ -42,27 +54,29 @@ def numbers(values: NDArray[Any]) -> Floats:
         joined = "".join(values)
         if joined.isascii() and "_" not in joined:
             return values.astype(float)  # the usual case, ten times as fast
-    return _read(values, _number)
+    return _read(values, number)
 
 
 def days(values: NDArray[Any]) -> Floats:
     """Read ISO dates and times as days since 1970-01-01; those with a time zone in UTC."""
-    return _read(values, _days)
+    return _read(values, day)
 
 
 def truths(values: NDArray[Any]) -> Floats:
     """Read true and false, in capitals or not, as 1 and 0."""
-    return _read(values, lambda text: _TRUTHS[text.lower()])
+    return _read(values, truth)
 
 
 def texts(values: NDArray[Any]) -> NDArray[Any]:
     """Return the cells as text: whole numbers without a decimal point, missing ones None."""
     if values.dtype == object:
         return values
-    shown = [
-        None if np.isnan(v) else str(int(v)) if v.is_integer() else repr(v) for v in values.tolist()
-    ]
-    return np.array(shown, dtype=object)
+    return np.array([text_of(v) for v in values.tolist()], dtype=object)
+
+
+def text_of(value: float) -> str | None:
+    """Return a number as the text of a category: whole ones without a decimal point."""
+    return None if value != value else str(int(value)) if value.is_integer() else repr(value)
 
 
 def _read(values: NDArray[Any], read: Any) -> Floats:
@@ -73,18 +87,27 @@ def _read(values: NDArray[Any], read: Any) -> Floats:
         if value is not None:
             try:
                 out[i] = read(value)
-            except (KeyError, ValueError, OverflowError):
+            except (ValueError, OverflowError):
                 continue
     return out
 
 
-def _number(text: str) -> float:
+def number(text: str) -> float:
+    """Read one number."""
     if _NUMBER.fullmatch(text) is None:
         raise ValueError(text)
     return float(text)
 
 
-def _days(text: str) -> float:
+def truth(text: str) -> float:
+    """Read one truth value."""
+    if text.lower() not in _TRUTHS:
+        raise ValueError(text)
+    return _TRUTHS[text.lower()]
+
+
+def day(text: str) -> float:
+    """Read one date."""
     if _DATE.fullmatch(text) is None:
         raise ValueError(text)
     moment = datetime.fromisoformat(text)

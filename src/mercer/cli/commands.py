@@ -49,10 +49,17 @@ def run_predict(
     if ignored:
         names = listed([repr(name) for name in ignored], 10)
         _note([f"the model does not know {names}, and did not look there"])
-    named = {f"{fitted.target}_{part}": v for part, v in predictions._asdict().items()}
+    first, *rest = predictions
+    columns = [first, *(rest[0].T if fitted.of_classes else rest)]
+    named = dict(zip(fitted.output_names, columns, strict=True))
     write_table(output, named, force, table if keep else None)
     if output != "-":
-        print(f"{len(table)} rows predicted, with {100 * coverage:g}% intervals: {output}")
+        what = (
+            "the probability of each class"
+            if fitted.of_classes
+            else f"{100 * coverage:g}% intervals"
+        )
+        print(f"{len(table)} rows predicted, with {what}: {output}")
 
 
 def run_info(model: str) -> None:
@@ -75,17 +82,17 @@ def load_model(path: str) -> TableModel:
         return found
     names = getattr(found, "feature_names_in_", None)
     what = f"{path} holds a {type(found).__name__} that was saved from Python and"
-    if not hasattr(found, "predict_interval"):
+    if not (hasattr(found, "predict_interval") or hasattr(found, "predict_proba")):
         raise InputError(
-            f"{what} has no predict_interval, whose intervals this command writes; use mercer.load "
-            "in Python"
+            f"{what} has no predict_interval, whose intervals this command writes, and no "
+            "predict_proba; use mercer.load in Python"
         )
     if names is None:
         raise InputError(
             f"{what} knows no names of columns; fit it to a frame, or give a file that "
             "`mercer fit` wrote"
         )
-    outputs = found.predictive_.n_outputs
+    outputs = found.predictive_.n_outputs if hasattr(found, "predict_interval") else 1
     if outputs > 1:
         raise InputError(
             f"{what} predicts {outputs} targets, where this command writes one; use mercer.load in "

@@ -14,7 +14,7 @@ import numpy as np
 from mercer.cli.errors import InputError
 from mercer.cli.tables import Table, named_once, unnamed_note
 
-__all__ = ["read_csv"]
+__all__ = ["find_delimiter", "read_csv", "read_record", "refuse_binary"]
 
 _DELIMITERS = (",", ";", "\t")
 # How much of a file is looked at to find its delimiter.
@@ -53,10 +53,20 @@ def read_csv(data: bytes, source: str) -> Table:
     return Table(source, columns, np.array(lines, dtype=np.int64), notes=unnamed_note(unnamed))
 
 
-def _decoded(data: bytes, source: str) -> str:
+def refuse_binary(data: bytes, source: str, wanted: str = "a CSV file") -> None:
+    """Raise InputError for data that begin as other kinds of file do."""
     for start, advice in _BINARY.items():
         if data.startswith(start):
-            raise InputError(f"{source} is not a CSV file in UTF-8: {advice}")
+            raise InputError(f"{source} is not {wanted} in UTF-8: {advice}")
+
+
+def read_record(text: str, delimiter: str) -> list[str]:
+    """Return the cells of a record that is one line; raises csv.Error."""
+    return [cell.strip() for cell in next(_reader(text, delimiter), [])]
+
+
+def _decoded(data: bytes, source: str) -> str:
+    refuse_binary(data, source)
     if b"\0" in data:
         raise InputError(f"{source} is not a CSV file: it holds binary data")
     try:
@@ -75,7 +85,7 @@ def _records(text: str, source: str) -> tuple[list[list[str]], list[int]]:
     """Return the records and the line each begins on, without empty ones at either end."""
     records: list[list[str]] = []
     lines: list[int] = []
-    reader = _reader(text, _delimiter(text))
+    reader = _reader(text, find_delimiter(text))
     begin = 1
     try:
         for record in reader:
@@ -99,7 +109,7 @@ def _reader(text: str, delimiter: str) -> csv._reader:  # type: ignore[name-defi
     return csv.reader(file, delimiter=delimiter, skipinitialspace=True, strict=True)
 
 
-def _delimiter(text: str) -> str:
+def find_delimiter(text: str) -> str:
     """Return the delimiter that cuts the first lines into most fields, equally many a line."""
 
     def score(delimiter: str) -> tuple[float, int]:

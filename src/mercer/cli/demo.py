@@ -11,6 +11,7 @@ import numpy as np
 
 from mercer.cli.commands import load_model, run_fit, run_predict
 from mercer.cli.fitting import FitOptions
+from mercer.cli.model import RowPredictions
 from mercer.cli.output import require_writable, write_table
 from mercer.cli.tables import read_table
 
@@ -39,6 +40,7 @@ def run_demo(folder: str | None, force: bool) -> None:
         print(f"\n$ mercer predict {model} {new} -o {out}\n")
         run_predict(model, new, out, 0.95, False, force)
         found = load_model(model).predict(read_table(new))
+        assert isinstance(found, RowPredictions)
     y = table["kilograms"][_ROWS:]
     inside = int(np.sum((found.lower <= y) & (y <= found.upper)))
     error = float(np.sqrt(np.mean((y - found.mean) ** 2)))

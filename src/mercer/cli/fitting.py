@@ -8,10 +8,12 @@ import warnings
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.cli.cells import missing, texts
 from mercer.cli.columns import NamedColumns, TableColumn, encode, learn_columns, read_numbers
 from mercer.cli.errors import InputError, listed
 from mercer.cli.kernels import build_kernel
@@ -59,17 +61,17 @@ def fit_table(table: Table, options: FitOptions, watch: Watch) -> TableModel:
         Shows the progress of the search; see `mercer.cli.progress`.
     """
     inputs = _input_names(table, options)
-    y = _target(table, options.target)
+    method = METHODS[options.method]
+    y = (_labels if method.of_classes else _target)(table, options.target)
     weights = _weights(table, options.weights)
     columns, constant, notes = learn_columns(table, inputs, options.categorical)
     if not columns:
         raise InputError(f"{table.source}: no column but the target varies; there is no input left")
     X = encode(columns, table)
-    widths, variance = spread(X, weights), float(deviation(y, weights) ** 2)
+    widths = spread(X, weights)
+    variance = 1.0 if method.of_classes else float(deviation(y, weights) ** 2)
     kernel = build_kernel(options.kernel, widths, variance, _periods(columns, options.periods))
-    estimator = METHODS[options.method].build(
-        kernel=kernel, n_restarts=options.restarts, random_state=options.seed
-    )
+    estimator = method.build(kernel=kernel, n_restarts=options.restarts, random_state=options.seed)
     if options.method == "gp" and len(y) > LONG:  # warnings are shown when the fit is over
         sys.stderr.write(
             f"mercer: note: an exact fit to {len(y):,} rows may take hours; --method sparse is "
@@ -92,7 +94,9 @@ def fit_table(table: Table, options: FitOptions, watch: Watch) -> TableModel:
         estimator,
         columns,
         options,
-        rows=len(y),
+        X,
+        y,
+        weights,
         left_out=[*options.drop, *constant, *([options.weights] if options.weights else [])],
         constant=constant,
         notes=notes,
@@ -141,6 +145,30 @@ def _target(table: Table, name: str) -> Floats:
             "number that doubles hold"
         )
     return y
+
+
+def _labels(table: Table, name: str) -> NDArray[Any]:
+    """Return a target of classes as text."""
+    values = table[name]
+    lost = missing(values)
+    if lost.any():
+        raise InputError(
+            f"{table.source}: the target, column {name!r}, has missing values in "
+            f"{table.rows_text(lost)}; fill them in, or leave out these rows"
+        )
+    labels = np.array(texts(values).tolist(), dtype=str)
+    found = np.unique(labels)
+    if len(found) == 1:
+        raise InputError(
+            f"{table.source}: the target, column {name!r}, is {str(found[0])!r} in every row; "
+            "there is nothing to learn"
+        )
+    if 2 * len(found) > len(labels) and len(labels) > 2:
+        raise InputError(
+            f"{table.source}: the target, column {name!r}, has {len(found)} different labels in "
+            f"{len(labels)} rows; for a target of numbers, --method online"
+        )
+    return labels
 
 
 def _of_role(role: str, name: str, error: InputError, table: Table) -> InputError:

@@ -14,11 +14,12 @@ class Method:
     """A way to fit: a line for the help, and a function from options to an unfitted estimator.
 
     The options are `kernel` (a Kernel, or None for the method's own), `n_restarts` and
-    `random_state`.
+    `random_state`. With `of_classes` the target is taken for labels.
     """
 
     summary: str
     build: Callable[..., Any]
+    of_classes: bool = False
 
 
 def _gp(**options: Any) -> Any:
@@ -45,9 +46,18 @@ def _online(**options: Any) -> Any:
     return OnlineGPRegressor(**options)
 
 
+def _online_classes(**options: Any) -> Any:
+    from mercer.estimators import OnlineGPClassifier
+
+    return OnlineGPClassifier(**options)
+
+
 METHODS = {
     "gp": Method("exact Gaussian process regression, up to some ten thousand rows", _gp),
     "sparse": Method("sparse Gaussian process regression, from some thousands of rows on", _sparse),
     "greedy": Method("as few basis functions as a certified tolerance needs", _greedy),
     "online": Method("one row after another, in bounded memory, for streams", _online),
+    "online-classes": Method(
+        "the same where the target is labels, not numbers", _online_classes, of_classes=True
+    ),
 }

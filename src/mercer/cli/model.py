@@ -13,7 +13,7 @@ from mercer.cli.tables import Table, table_of
 from mercer.estimators.inputs import names_left_out
 from mercer.registry import storable
 
-__all__ = ["RowPredictions", "TableModel"]
+__all__ = ["ClassPredictions", "RowPredictions", "TableModel"]
 
 Floats = NDArray[np.float64]
 
@@ -31,9 +31,20 @@ class RowPredictions(NamedTuple):
     upper: Floats
 
 
+class ClassPredictions(NamedTuple):
+    """A prediction of each row of a table by a classifier.
+
+    label : (n,) the most probable class
+    proba : (n, C) the probability of each class, in the order of the estimator's `classes_`
+    """
+
+    label: NDArray[Any]
+    proba: Floats
+
+
 @storable
 class TableModel:
-    """Predicts a column of a table from others, which it finds by name.
+    """Predicts a column of a table from others, which it finds by name: its number, or its class.
 
     Parameters
     ----------
@@ -58,8 +69,10 @@ class TableModel:
     ) -> None:
         if not columns or not all(isinstance(c, TableColumn) for c in columns):
             raise ValueError(f"columns must be a list of TableColumn, got {columns!r}")
-        if not hasattr(estimator, "predict_interval"):
-            raise ValueError(f"estimator must be a regressor of Mercer's, got {estimator!r}")
+        if not (hasattr(estimator, "predict_interval") or hasattr(estimator, "predict_proba")):
+            raise ValueError(
+                f"estimator must be a regressor or classifier of Mercer's, got {estimator!r}"
+            )
         self.target, self.columns = str(target), list(columns)
         self.estimator, self.summary = estimator, dict(summary)
 
@@ -86,7 +99,20 @@ class TableModel:
         """Return the estimator's inputs for the rows of a table or a frame."""
         return encode(self.columns, table_of(data))
 
-    def predict(self, data: Any, coverage: float = 0.95) -> RowPredictions:
+    @property
+    def of_classes(self) -> bool:
+        """Whether the target is one of several classes rather than a number."""
+        return hasattr(self.estimator, "predict_proba")
+
+    @property
+    def output_names(self) -> list[str]:
+        """The names of the columns that predictions are written in."""
+        if self.of_classes:
+            shown = [f"{self.target}_p_{label}" for label in self.estimator.classes_.tolist()]
+            return [f"{self.target}_label", *shown]
+        return [f"{self.target}_{part}" for part in RowPredictions._fields]
+
+    def predict(self, data: Any, coverage: float = 0.95) -> RowPredictions | ClassPredictions:
         """Predict each row of a table, or of a frame of pandas, polars or Arrow.
 
         Parameters
@@ -94,10 +120,13 @@ class TableModel:
         data : Table or frame
             Columns are matched by name; those that the model does not know are not looked at.
         coverage : float, default 0.95
-            What the interval is to hold of new observations.
+            What the interval is to hold of new observations; classes have none.
         """
         X = self.encode(data)
         with names_left_out():
+            if self.of_classes:
+                proba = self.estimator.predict_proba(X)
+                return ClassPredictions(self.estimator.classes_[np.argmax(proba, axis=1)], proba)
             mean, std = self.estimator.predict(X, return_std=True)
             lower, upper = self.estimator.predict_interval(X, coverage=coverage)
         # one target may have come as a column

@@ -7,6 +7,7 @@ from typing import Any
 from mercer.cli.errors import listed
 from mercer.cli.methods import METHODS
 from mercer.cli.model import TableModel
+from mercer.cli.stream_state import StreamState
 from mercer.evidence.shares import relevance_in_words
 
 __all__ = ["report"]
@@ -30,6 +31,9 @@ def _data(model: TableModel) -> list[str]:
     if "target_mean" in summary:
         mean, std = summary["target_mean"], summary["target_std"]
         lines[0] += f" (mean {mean:.4g}, standard deviation {std:.4g})"
+    if "classes" in summary:
+        counts = [f"{label} in {count} rows" for label, count in summary["classes"]]
+        lines[0] += f" ({listed(counts, 10)})"
     if "rows" in summary:
         lines.append(f"rows      {summary['rows']} from {summary['source']}")
     lines.append(f"columns   {len(model.columns)}: " + listed([c.name for c in model.columns], 10))
@@ -64,6 +68,7 @@ def _quality(summary: dict[str, Any]) -> list[str]:
             f"certified      Gap {summary['gap']:.3g} with {summary['basis']} basis functions: the "
             "log posterior is so near the exact one's"
         )
+    lines += _stream(summary)
     left = summary.get("leave_one_out")
     if left:
         lines += [
@@ -74,6 +79,18 @@ def _quality(summary: dict[str, Any]) -> list[str]:
             f"  coverage     {100 * left['coverage_95']:.1f}% of the rows in their 95% intervals",
         ]
     return lines
+
+
+def _stream(summary: dict[str, Any]) -> list[str]:
+    state = StreamState.of(summary)
+    if state is None or not state.line:
+        return []
+    end = "" if state.ended else ", and was then broken off"
+    text = f"{state.learned} rows learned from {state.line} lines{end}"
+    if state.learned:
+        shown = listed(state.scores("classes" in summary))
+        text += f"; of each, before it was: {shown}"
+    return [f"last stream    {text}"]
 
 
 def _relevance(summary: dict[str, Any]) -> list[str]:

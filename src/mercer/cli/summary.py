@@ -29,8 +29,10 @@ def summarise(
     estimator: Any,
     columns: Sequence[TableColumn],
     options: FitOptions,
+    X: Floats,
+    y: NDArray[Any],
+    weights: Floats | None,
     *,
-    rows: int,
     left_out: Sequence[str],
     constant: Sequence[str],
     notes: Sequence[str],
@@ -39,25 +41,31 @@ def summarise(
     warnings: Sequence[str],
 ) -> dict[str, Any]:
     """Return the summary of a fit; what a method has not is left out."""
-    # as the fit saw them: rows of weight 0, which may hold anything, are not among these
-    X, y, weights = estimator.X_train_, estimator.y_train_[:, 0], estimator.sample_weight_
-    width = float(deviation(y, weights))
+    rows = len(y)
+    if weights is not None:  # as the fit saw them: a row of weight 0 may hold anything
+        X, y, weights = X[weights > 0], y[weights > 0], weights[weights > 0]
+    of_classes = hasattr(estimator, "classes_")
+    width = 1.0 if of_classes else float(deviation(y, weights))
     summary: dict[str, Any] = {
         "method": options.method,
         "kernel": options.kernel,
         "source": basename(source),
         "rows": rows,
         "seconds": seconds,
-        "target_mean": float(np.average(y, weights=weights)),
-        "target_std": width,
         "left_out": list(left_out),
         "constant": list(constant),
         "weights": options.weights,
         "notes": list(notes),
         "warnings": list(dict.fromkeys(with_options(text) for text in warnings)),
     }
-    if hasattr(estimator, "log_marginal_likelihood_value_"):
-        summary["log_evidence"] = float(estimator.log_marginal_likelihood_value_)
+    if of_classes:
+        summary["classes"] = [[str(c), int(np.sum(y == c))] for c in estimator.classes_]
+    else:
+        summary["target_mean"] = float(np.average(y, weights=weights))
+        summary["target_std"] = width
+    for name in ("log_marginal_likelihood_value_", "log_evidence_"):
+        if hasattr(estimator, name):
+            summary["log_evidence"] = float(getattr(estimator, name))
     if hasattr(estimator, "kernel_"):
         summary["fitted_kernel"] = repr(estimator.kernel_)
         terms = _terms_that_count(estimator.kernel_, X, width**2, weights)

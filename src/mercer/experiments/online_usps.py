@@ -156,25 +156,21 @@ def _published(found: _All, sizes: tuple[int, ...], batch: float) -> Table:
 
 
 def _figure(found: _All, task: str, sizes: tuple[int, ...]) -> Figure:
-    lines = []
-    for criterion in CRITERIA:
-        each = [found[task, criterion, size] for size in sizes]
-        x = np.array(sizes, dtype=float)
-        for label, errors in (
-            ("one sweep", [f.one for f in each]),
-            ("two sweeps", [f.repeated for f in each]),
-            ("sites found again", [f.refined for f in each]),
-        ):
-            lines.append(Line(f"{label}, criterion {criterion!r}", x, np.array(errors)))
+    paper, ours = ([found[task, criterion, size] for size in sizes] for criterion in CRITERIA)
+    x = np.array(sizes, dtype=float)
+    lines = (
+        Line("one sweep", x, np.array([each.one for each in paper])),
+        Line("two sweeps", x, np.array([each.repeated for each in paper])),
+        Line("one sweep, sites found again", x, np.array([each.refined for each in paper])),
+        Line("one sweep, removed by the divergence", x, np.array([each.one for each in ours])),
+    )
     cited = (
         (_NYSTROM[1], f"Nyström with {_NYSTROM[0]}, cited")
         if task == _BINARY
         else (_REDUCED_SET, "reduced set of kernel PCA, cited")
     )
-    return Figure(
-        task.replace(" ", "-"), task, "basis vectors", "test error, percent", tuple(lines),
-        mark=cited,
-    )  # fmt: skip
+    name = task.replace(" ", "-")
+    return Figure(name, task, "basis vectors", "test error, percent", lines, mark=cited)
 
 
 def _claims(found: _All, most: int, batch: float) -> tuple[Claim, ...]:

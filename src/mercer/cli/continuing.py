@@ -1,0 +1,84 @@
+"""Models of other kinds made into on-line ones, which go on where these stand."""
+
+from __future__ import annotations
+
+from os.path import basename
+from typing import Any
+
+from mercer.cli.errors import InputError
+from mercer.cli.model import TableModel
+from mercer.estimators import OnlineGPClassifier, OnlineGPRegressor
+from mercer.posterior import Posterior
+
+__all__ = ["continued", "is_online"]
+
+# What is no longer so once rows have been added.
+_PAST = ("leave_one_out", "log_evidence", "gap", "basis")
+
+
+def is_online(model: TableModel) -> bool:
+    """Whether a model learns from further rows, and has begun to."""
+    estimator = model.estimator
+    own = isinstance(estimator, OnlineGPRegressor | OnlineGPClassifier)
+    return own and estimator.__sklearn_is_fitted__()
+
+
+def continued(model: TableModel, source: str, max_basis: int | None) -> tuple[TableModel, str]:
+    """Return the on-line model that begins at the posterior of another, and a sentence about it.
+
+    Parameters
+    ----------
+    model : TableModel
+        With an estimator that has a posterior over a basis, or is an on-line one.
+    source : str
+        Its file.
+    max_basis : int or None
+        How many basis vectors to keep; None is 100, or what an on-line model has.
+    """
+    old = model.estimator
+    if isinstance(old, OnlineGPRegressor | OnlineGPClassifier):
+        if max_basis is not None:
+            raise InputError(
+                f"{source} is an on-line model, whose basis has room for {old.max_basis} already; "
+                "--max-basis is for models of other kinds"
+            )
+        return model, f"{source} was on-line already"
+    posterior = _posterior(old, source)
+    options: dict[str, Any] = {}
+    if model.of_classes:
+        options["classes"] = old.classes_
+    kind = OnlineGPClassifier if model.of_classes else OnlineGPRegressor
+    try:
+        estimator = kind.from_posterior(
+            posterior, old.likelihood_, 100 if max_basis is None else max_basis, **options
+        )
+    except ValueError as error:
+        raise InputError(f"{source} cannot be continued on-line: {error}") from error
+    estimator.feature_names_in_ = old.feature_names_in_
+    estimator.n_features_in_ = old.n_features_in_
+    told = (
+        f"{source} goes on with {estimator.n_basis_} of its {posterior.n_basis} basis vectors, at "
+        f"a loss of {estimator.projection_loss_:.3g} nats"
+    )
+    summary = {k: v for k, v in model.summary.items() if k not in _PAST}
+    if summary:
+        summary["notes"] = [
+            *summary["notes"],
+            f"continued from the {summary['method']} model {basename(source)}, with "
+            f"{estimator.n_basis_} of {posterior.n_basis} basis vectors",
+        ]
+        summary["method"] = "online-classes" if model.of_classes else "online"
+    return TableModel(model.target, model.columns, estimator, summary), told
+
+
+def _posterior(estimator: Any, source: str) -> Posterior:
+    try:
+        found = estimator.posterior_
+    except (AttributeError, ValueError, NotImplementedError):
+        found = None
+    if not isinstance(found, Posterior):
+        raise InputError(
+            f"{source} holds a {type(estimator).__name__} without a posterior over a basis, so "
+            "that there is nothing to go on from; fit it anew with --method online"
+        )
+    return found
