@@ -92,9 +92,13 @@ _ = panels[1].set(xlabel="row", ylabel="held by 90% intervals", ylim=(0.5, 1.02)
 # Where the basis goes
 # --------------------
 
-figure, panels = plt.subplots(1, 3, figsize=(14, 4.2), sharex=True, sharey=True, layout="constrained")
+figure, panels = plt.subplots(1, 3, figsize=(14, 4.2), sharey=True, layout="constrained")
 model = going_on(exact)
-parts = {"the exact fit, pruned": slice(0), "200 rows on": slice(200), "6000 rows on": slice(200, 6000)}
+parts = {
+    "the exact fit, pruned": slice(0),
+    "200 rows on": slice(200),
+    "6000 rows on": slice(200, 6000),
+}
 for ax, (title, some) in zip(panels, parts.items(), strict=True):
     if some.stop:
         model.partial_fit(X_more[some], y_more[some])

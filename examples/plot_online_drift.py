@@ -2,9 +2,9 @@ r"""
 A function that drifts
 ======================
 
-Most streams do not stand still. With ``forget`` an on-line process takes the function to drift: with
-each row it loses a part of what it knows, and error bars widen where nothing new comes in. This
-example follows a wave that moves, with and without.
+Most streams do not stand still. With ``forget`` an on-line process takes the function to drift:
+with each row it loses a part of what it knows, and error bars widen where nothing new comes in.
+This example follows a wave that moves, with and without.
 """  # noqa: D205, D400
 
 # %%
@@ -60,8 +60,8 @@ for row, forget in zip(panels, [0.0, 0.001], strict=True):
 _ = panels[0, 0].legend(frameon=False, fontsize="small", loc="upper right")
 
 # %%
-# Without forgetting the model takes what it sees for noise around a function that never changes: the
-# mean of all the waves there have been, and it is sure of it.
+# Without forgetting the model takes what it sees for noise around a function that never changes:
+# the mean of all the waves there have been, and it is sure of it.
 #
 # Error and coverage, row by row
 # ------------------------------

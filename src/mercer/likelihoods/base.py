@@ -143,8 +143,8 @@ class Likelihood(Parametrised):
     def compiled_site(self) -> tuple[str, Floats] | None:
         """Return by what name and parameters `smoothed` is compiled, None if it is not.
 
-        The name is one of `mercer.linalg.smoothing.SITES`, which says with the compiled code what
-        the parameters are. A loop over observations one after another, as on-line learning is,
+        The names are in ``mercer/linalg/smoothing.py``, and what parameters each takes is said
+        with the compiled code. A loop over observations one after another, as on-line learning is,
         then runs without Python. A subclass does not inherit it: what it changes, the compiled
         code does not know of.
         """
