@@ -22,5 +22,10 @@ EXPERIMENTS = (
     "sparse_accuracy",
     "greedy",
     "iterative",
+    "online",
+    "online_memory",
+    "online_streams",
+    "online_updates",
+    "online_digits",
     "uci",
 )

@@ -116,7 +116,7 @@ def machine() -> str:
         ["Python", platform.python_version()],
         ["BLAS", "; ".join(sorted(blas))],
     ]
-    for package in ("numpy", "scipy", "scikit-learn", "numba", "torch", "gpytorch"):
+    for package in ("numpy", "scipy", "scikit-learn", "numba", "torch", "gpytorch", "river"):
         try:
             rows.append([package, version(package)])
         except PackageNotFoundError:

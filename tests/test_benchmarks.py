@@ -36,6 +36,11 @@ NAMES = (
     "sparse_accuracy",
     "greedy",
     "iterative",
+    "online",
+    "online_memory",
+    "online_streams",
+    "online_updates",
+    "online_digits",
     "uci",
 )
 
@@ -70,6 +75,11 @@ def test_all_are_listed(benchmarks):
                 "classification",
                 "digits",
                 "iterative",
+                "online",
+                "online_memory",
+                "online_streams",
+                "online_updates",
+                "online_digits",
             )
         ),
     ],
