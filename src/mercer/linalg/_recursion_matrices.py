@@ -65,25 +65,23 @@ def add_outer_times(A, r, m, scale, x, y, out):  # type: ignore[no-untyped-def]
         t = scale * x[i]
         for j in range(n):
             a[j] += t * x[j]
-        if i >= r:
-            total = 0.0
-            for j in range(m):
-                total += a[r + j] * y[j]
-            out[i - r] = total
+    for i in range(m):
+        a = A[r + i, r:n]
+        total = 0.0
+        for j in range(m):
+            total += a[j] * y[j]
+        out[i] = total
 
 
-@njit(void(Matrix, int64, int64, int64, float64, Vector, float64, Vector), **MAP)
-def add_two(A, r, m, n, a, x, b, y):  # type: ignore[no-untyped-def]
-    # A[:n, :n] += b y y', and a x x' on the coordinates from r on
+@njit(void(Matrix, int64, float64, Vector, float64, Vector), **MAP)
+def add_two(A, n, a, x, b, y):  # type: ignore[no-untyped-def]
+    # A[:n, :n] += a x x' + b y y'
     for i in range(n):
         row = A[i, :n]
+        s = a * x[i]
         t = b * y[i]
         for j in range(n):
-            row[j] += t * y[j]
-        if i >= r:
-            t = a * x[i]
-            for j in range(r, n):
-                row[j] += t * x[j]
+            row[j] += s * x[j] + t * y[j]
 
 
 @njit(float64(Vector, Vector, int64), **_SUM)

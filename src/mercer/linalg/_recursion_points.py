@@ -44,20 +44,21 @@ def _learn_means(A, c, gamma):  # type: ignore[no-untyped-def]
     # mu, alpha and the diagonal of C with the row as point m; returns cov(its g, f)
     m, r = A.whole[0], A.S.shape[1] - A.K.shape[0]
     outputs, covariances = A.mu.shape[0], A.S.shape[0]
-    e_k, s, u, slope = A.e[r:], A.s[c], A.u[c], A.r[c]
+    e_k, s, u, curvature, slope = A.e[r:], A.s[c], A.u[c], A.curvature[c], A.r[c]
     cross = gamma + dot(e_k, s[r:], m)
     for i in range(m):
         u[i] -= e_k[i]
-        A.curvature[c, i] += slope * u[i] ** 2
-    A.curvature[c, m] = slope
+        curvature[i] += slope * u[i] ** 2
+    curvature[m] = slope
     for p in range(c, c + 1 if covariances > 1 else outputs):
-        q, mean = A.q[p], dot(e_k, A.mu[p, r:], m)
+        q, mu, alpha = A.q[p], A.mu[p], A.alpha[p]
+        mean = dot(e_k, mu[r:], m)
         for i in range(r + m):
-            A.mu[p, i] += q * s[i]
-        A.mu[p, r + m] = mean + q * cross
+            mu[i] += q * s[i]
+        mu[r + m] = mean + q * cross
         for i in range(m):
-            A.alpha[p, i] += q * u[i]
-        A.alpha[p, m] = q
+            alpha[i] += q * u[i]
+        alpha[m] = q
     return cross
 
 
@@ -146,72 +147,76 @@ def remove(A, j):  # type: ignore[no-untyped-def]
 
 @njit(void(State, float64, int64, float64, int64), **MAP)
 def exchange(A, gamma, source, variance, j):  # type: ignore[no-untyped-def]
-    # `_add` and `remove(j)` in one pass over each matrix; the row takes the place of point j.
+    # `add` and `remove(j)` in one pass over each matrix; the row takes the place of point j.
     m, r = A.whole[0], A.S.shape[1] - A.K.shape[0]
     outputs, covariances = A.mu.shape[0], A.S.shape[0]
-    n, e_k, column, w = r + m, A.e[r:], A.v, A.w
-    ratio = e_k[j] / gamma
+    n, e, e_k, column, w, new = r + m, A.e, A.e[r:], A.v, A.w, A.s[covariances]
+    Q_j, K_j, sharpness = A.Q[j], A.K[j], 1.0 / gamma
+    ratio = e_k[j] * sharpness
     for i in range(m):
-        column[i] = A.Q[j, i] + ratio * e_k[i]
+        column[i] = Q_j[i] + ratio * e_k[i]
     column[m] = -ratio
     q_j = column[j]
+    inverse = 1.0 / q_j
     for c in range(covariances):
-        S, P, s, slope = A.S[c], A.P[c], A.s[c], A.r[c]
+        S, P, s, u, curvature, slope = A.S[c], A.P[c], A.s[c], A.u[c], A.curvature[c], A.r[c]
+        S_j, P_j = S[r + j], P[r + j]
         cross = _learn_means(A, c, gamma)
         own = gamma + slope * cross * cross
-        new = A.s[covariances]
         for i in range(n):
-            shared = _shared(S, s, A.e, i, r)
+            shared = _shared(S, s, e, i, r)
             if i >= r:
-                own += shared * A.e[i]
+                own += shared * e[i]
             new[i] = shared + slope * cross * s[i]
         new[n] = own
         add_outer_times(S, r, m, slope, s, column, w)
+        new_k = new[r:]
         for i in range(m):
-            w[i] += new[r + i] * column[m]
-        w[m] = dot(new[r:], column, m + 1)
+            w[i] -= ratio * new_k[i]
+        w[m] = dot(new_k, column, m + 1)
         # C_j of the extended C = Q S Q - Q, by the old Q and what the row has added to it
-        times(A.Q, 0, m, w, A.u[c])
-        shift = (dot(e_k, w, m) - w[m]) / gamma
+        times(A.Q, 0, m, w, u)
+        shift = (dot(e_k, w, m) - w[m]) * sharpness
         for i in range(m):
-            A.u[c, i] += shift * e_k[i] - column[i]
-        last, own = -shift - column[m], A.u[c, j]
-        # P_j of the extended P
-        sharp = -slope / max(1.0 + slope * (gamma + A.spread[c]), SHARPEST)
-        for i in range(n):
-            w[i] = P[r + j, i] + (ratio * A.e[i] if i >= r else 0.0)
-        w[n] = -ratio
-        lost = math.log(max(w[r + j] / q_j, TINY)) + own / q_j
+            u[i] += shift * e_k[i] - column[i]
+        own, last = u[j], ratio - shift
         for i in range(m):
-            t = column[i] / q_j
-            A.curvature[c, i] += t * (own * t - 2.0 * A.u[c, i])
-        t = column[m] / q_j
-        A.curvature[c, j] = A.curvature[c, m] + t * (own * t - 2.0 * last)
-        for p in range(c, c + 1 if covariances > 1 else outputs):
-            a = A.alpha[p, j]
-            A.sums[0] += max(0.5 * (lost + a * a / q_j), 0.0)
-            for i in range(m + 1):
-                A.alpha[p, i] -= a * column[i] / q_j
-            A.alpha[p, j], A.mu[p, r + j] = A.alpha[p, m], A.mu[p, r + m]
+            t = column[i] * inverse
+            curvature[i] += t * (own * t - 2.0 * u[i])
+        t = -ratio * inverse
+        curvature[j] = curvature[m] + t * (own * t - 2.0 * last)
         for i in range(n):
-            S[r + j, i] = new[i]
-        S[r + j, r + j] = new[n]
+            S_j[i] = new[i]
+        S_j[r + j] = new[n]
         mirror(S, r + j, n)
+        # P_j of the extended P, to which the row adds its share in the points alone
+        for i in range(n):
+            new[i] = e[i] if i >= r else 0.0
+            w[i] = P_j[i] + ratio * new[i]
+        lost = math.log(max(w[r + j] * inverse, TINY)) + own * inverse
+        for p in range(c, c + 1 if covariances > 1 else outputs):
+            alpha, a = A.alpha[p], A.alpha[p, j] * inverse
+            A.sums[0] += max(0.5 * (lost + a * a * q_j), 0.0)
+            for i in range(m + 1):
+                alpha[i] -= a * column[i]
+            alpha[j], A.mu[p, r + j] = alpha[m], A.mu[p, r + m]
         scale = -1.0 / w[r + j] if w[r + j] > 0.0 else 0.0
-        add_two(P, r, m, n, 1.0 / gamma, A.e, scale, w)
+        add_two(P, n, sharpness, new, scale, w)
+        sharp = -slope / max(1.0 + slope * (gamma + A.spread[c]), SHARPEST)
         for i in range(r):
             for k in range(r):
-                P[i, k] += sharp * A.e[i] * A.e[k]
+                P[i, k] += sharp * e[i] * e[k]
         for i in range(n):
-            old = sharp * A.e[i] if i < r else -A.e[i] / gamma
-            P[r + j, i] = old + scale * w[n] * w[i]
-        P[r + j, r + j] = 1.0 / gamma + sharp + scale * w[n] * w[n]
+            P_j[i] = -sharpness * new[i] - scale * ratio * w[i]
+        for i in range(r):
+            P_j[i] += sharp * e[i]
+        P_j[r + j] = sharpness + sharp + scale * ratio * ratio
         mirror(P, r + j, n)
-    add_two(A.Q, 0, m, m, 1.0 / gamma, e_k, -1.0 / q_j, column)
+    add_two(A.Q, m, sharpness, e_k, -inverse, column)
     for i in range(m):
-        A.Q[j, i] = -e_k[i] / gamma - column[m] * column[i] / q_j
-        A.K[j, i] = A.k[i]
-    A.Q[j, j], A.K[j, j] = 1.0 / gamma - column[m] ** 2 / q_j, variance
+        Q_j[i] = ratio * inverse * column[i] - sharpness * e_k[i]
+        K_j[i] = A.k[i]
+    Q_j[j], K_j[j] = sharpness - ratio * ratio * inverse, variance
     mirror(A.Q, j, m)
     mirror(A.K, j, m)
     A.source[j] = source

@@ -55,23 +55,19 @@ def forget(A, keep):  # type: ignore[no-untyped-def]
 @njit(float64(State, Vector, float64, float64), **MAP)
 def _refined(A, e_k, variance, gamma):  # type: ignore[no-untyped-def]
     m, rest = A.whole[0], A.v
-    for time in range(2):
-        times(A.K, 0, m, e_k, rest)
-        worst = 0.0
-        for i in range(m):
-            rest[i] = A.k[i] - rest[i]
-            worst = max(worst, abs(rest[i]))
-        if time == 1 or worst <= REFINED * gamma:
-            break
-        if worst > Q_DRIFT * variance:
-            A.whole[2] = 1
-        times(A.Q, 0, m, rest, A.u[0])
-        for i in range(m):
-            e_k[i] += A.u[0, i]
-    gamma = variance
+    times(A.K, 0, m, e_k, rest)
+    worst = 0.0
     for i in range(m):
-        gamma -= e_k[i] * (A.k[i] + rest[i])
-    return gamma
+        rest[i] = A.k[i] - rest[i]
+        worst = max(worst, abs(rest[i]))
+    if worst <= REFINED * gamma:
+        return gamma - dot(e_k, rest, m)
+    if worst > Q_DRIFT * variance:
+        A.whole[2] = 1
+    times(A.Q, 0, m, rest, A.u[0])
+    for i in range(m):
+        e_k[i] += A.u[0, i]
+    return variance - dot(e_k, A.k, m)
 
 
 @njit(float64(State, float64, float64), **MAP)

@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 
 #: What K e_k - k may be, in units of gamma, before e_k is refined, and in units of k(x, x) before Q
 #: is made anew. It is looked at where gamma is below a part of k(x, x), and now and then.
-REFINED, Q_DRIFT = 1e-10, 1e-8
+REFINED, Q_DRIFT = 1e-9, 1e-8
 NEAR, SELDOM = 0.1, 8
 #: Changes of the basis between two checks of P, and what P times S less the identity may be in a
 #: vector of ones and minus ones.
@@ -68,14 +68,14 @@ def predict(A: Arrays, variance: float, floor: float) -> float:
     e_k = Q @ k  # (SOGP 3.7)
     gamma = variance - float(e_k @ k)
     if gamma > floor * variance and (gamma < NEAR * variance or A.whole[1] % SELDOM == 0):
-        K = A.K[:m, :m]
-        rest = k - K @ e_k
+        rest = k - A.K[:m, :m] @ e_k
         worst = np.max(np.abs(rest), initial=0.0)
-        if worst > REFINED * gamma:
+        if worst <= REFINED * gamma:
+            gamma -= float(e_k @ rest)  # (SOGP 3.6), which errs as the square of e_k does
+        else:
             A.whole[2] |= worst > Q_DRIFT * variance
             e_k += Q @ rest
-            rest = k - K @ e_k
-        gamma = variance - float(e_k @ (k + rest))  # (SOGP 3.6): it errs as the square of e_k does
+            gamma = variance - float(e_k @ k)
     A.e[r:n] = e_k
     A.s[:-1, :n] = A.S[:, :n, :n] @ A.e[:n]
     A.spread[:] = np.maximum(A.s[:-1, :n] @ A.e[:n], 0.0)
