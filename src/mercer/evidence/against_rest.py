@@ -6,6 +6,8 @@ their own, so that their log evidences add up.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -42,31 +44,40 @@ class AgainstRest(LatentObjective):
 
     @property
     def _states(self) -> list[Any]:
-        return [None] * self.data.Y.shape[1] if self.state is None else self.state
+        return [None] * self.data.Y.shape[1] if self.state is None else list(self.state)
+
+    @contextmanager
+    def _each_state(self) -> Iterator[list[Any]]:
+        """Lend the states of all functions, which `_kept` would take one at a time."""
+        states = self._states
+        try:
+            yield states
+        finally:  # of an evaluation that failed too: they are where the next one starts
+            self.state = states
 
     def _height(self, parts: list[Any]) -> float:
-        states, total = self._states, 0.0
-        for p, problem in enumerate(self.problems(parts)):
-            solution = self._kept(self.engine.solve(problem, states[p]))
-            states[p] = self.state
-            total += float(solution.log_evidence)
-        self.state = states
+        total = 0.0
+        with self._each_state() as states:
+            for p, problem in enumerate(self.problems(parts)):
+                solution = self._kept(self.engine.solve(problem, states[p]))
+                states[p] = solution.state
+                total += float(solution.log_evidence)
         return total
 
     def _slopes(self, parts: list[Any]) -> tuple[float, Floats]:
-        states, total = self._states, 0.0
+        total = 0.0
         kernel, likelihood = np.zeros(parts[0].theta.size), np.zeros(parts[1].theta.size)
         rows = np.empty(self.data.Y.shape)
-        for p, problem in enumerate(self.problems(parts)):
-            solution, adjoints = self.engine.evidence(problem, states[p])
-            states[p] = self._kept(solution).state
-            total += float(solution.log_evidence)
-            pulled = parts[0].pullback(self.data.X, None, adjoints.K, inputs=False)
-            kernel += adjoints.factor * pulled.theta
-            if likelihood.size:
-                likelihood += adjoints.likelihood
-            rows[:, p] = adjoints.mean
-        self.state = states
+        with self._each_state() as states:
+            for p, problem in enumerate(self.problems(parts)):
+                solution, adjoints = self.engine.evidence(problem, states[p])
+                states[p] = self._kept(solution).state
+                total += float(solution.log_evidence)
+                pulled = parts[0].pullback(self.data.X, None, adjoints.K, inputs=False)
+                kernel += adjoints.factor * pulled.theta
+                if likelihood.size:
+                    likelihood += adjoints.likelihood
+                rows[:, p] = adjoints.mean
         return total, np.concatenate([kernel, likelihood, parts[2].pullback(self.data.X, rows)])
 
     def _jitter_for(self, theta: Floats) -> float:

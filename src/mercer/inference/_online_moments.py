@@ -35,7 +35,6 @@ def refresh(A: Arrays) -> None:
     with blas_for(n):
         K = A.K[:m, :m]
         Q = _inverse(K)
-        Q += Q @ (np.eye(m) - K @ Q)  # a step of Newton's, which doubles the digits
         A.Q[:m, :m] = 0.5 * (Q + Q.T)
         for c, S in enumerate(A.S[:, :n, :n]):
             S[:] = 0.5 * (S + S.T)

@@ -102,7 +102,8 @@ def refine(
     new = OnlineProcess.from_posterior(
         _joined(solutions, process), process.likelihood, **_options(process)
     )
-    new.arrays.sums[:], new.n_seen = process.arrays.sums, process.n_seen
+    new.arrays.sums[:] += process.arrays.sums
+    new.n_seen = process.n_seen
     return Refined(new, converged)
 
 

@@ -51,26 +51,9 @@ def add_outer(A, first, n, scale, x):  # type: ignore[no-untyped-def]
     # A[first:first + n, first:first + n] += scale x x'
     for i in range(n):
         a = A[first + i, first : first + n]
-        t = scale * x[i]
+        t = x[i]
         for j in range(n):
-            a[j] += t * x[j]
-
-
-@njit(void(Matrix, int64, int64, float64, Vector, Vector, Vector), **_SUM)
-def add_outer_times(A, r, m, scale, x, y, out):  # type: ignore[no-untyped-def]
-    # A += scale x x', and out[:m] = A[r:, r:] y[:m], while a row of A is at hand
-    n = r + m
-    for i in range(n):
-        a = A[i, :n]
-        t = scale * x[i]
-        for j in range(n):
-            a[j] += t * x[j]
-    for i in range(m):
-        a = A[r + i, r:n]
-        total = 0.0
-        for j in range(m):
-            total += a[j] * y[j]
-        out[i] = total
+            a[j] += scale * (t * x[j])  # in this order it is symmetric to the last digit
 
 
 @njit(void(Matrix, int64, float64, Vector, float64, Vector), **MAP)
@@ -78,10 +61,10 @@ def add_two(A, n, a, x, b, y):  # type: ignore[no-untyped-def]
     # A[:n, :n] += a x x' + b y y'
     for i in range(n):
         row = A[i, :n]
-        s = a * x[i]
-        t = b * y[i]
+        s = x[i]
+        t = y[i]
         for j in range(n):
-            row[j] += s * x[j] + t * y[j]
+            row[j] += a * (s * x[j]) + b * (t * y[j])
 
 
 @njit(float64(Vector, Vector, int64), **_SUM)

@@ -16,7 +16,6 @@ from mercer.linalg._recursion_matrices import (
     Matrix,
     Vector,
     add_outer,
-    add_outer_times,
     add_two,
     dot,
     mirror,
@@ -169,7 +168,8 @@ def exchange(A, gamma, source, variance, j):  # type: ignore[no-untyped-def]
                 own += shared * e[i]
             new[i] = shared + slope * cross * s[i]
         new[n] = own
-        add_outer_times(S, r, m, slope, s, column, w)
+        add_outer(S, 0, n, slope, s)
+        times(S, r, m, column, w)
         new_k = new[r:]
         for i in range(m):
             w[i] -= ratio * new_k[i]

@@ -23,6 +23,7 @@ from mercer.linalg._recursion_twins import (
     REFINED,
     SELDOM,
     SHARPEST,
+    SMALL,
     TINY,
 )
 from mercer.linalg.recursion import Rules
@@ -70,6 +71,17 @@ def _refined(A, e_k, variance, gamma):  # type: ignore[no-untyped-def]
     return variance - dot(e_k, A.k, m)
 
 
+@njit(void(State, int64, int64), **MAP)
+def _or_rounding(A, c, n):  # type: ignore[no-untyped-def]
+    size = 0.0
+    for i in range(n):
+        size += abs(A.e[i]) * math.sqrt(max(A.S[c, i, i], 0.0))
+    rounding = n * EPS * size * size
+    if A.spread[c] <= rounding:
+        A.spread[c] = rounding
+        A.s[c, :n] = 0.0
+
+
 @njit(float64(State, float64, float64), **MAP)
 def predict(A, variance, floor):  # type: ignore[no-untyped-def]
     m, r = A.whole[0], A.S.shape[1] - A.K.shape[0]
@@ -80,7 +92,9 @@ def predict(A, variance, floor):  # type: ignore[no-untyped-def]
         gamma = _refined(A, e_k, variance, gamma)
     for c in range(A.S.shape[0]):
         times(A.S[c], 0, r + m, A.e, A.s[c])
-        A.spread[c] = max(dot(A.e, A.s[c], r + m), 0.0)
+        A.spread[c] = dot(A.e, A.s[c], r + m)
+        if A.spread[c] <= SMALL * variance:
+            _or_rounding(A, c, r + m)
     for p in range(A.mu.shape[0]):
         A.mean[p] = dot(A.e, A.mu[p], r + m)
     return max(gamma, 0.0)
@@ -104,8 +118,9 @@ def _project(A, gamma):  # type: ignore[no-untyped-def]
             for i in range(m):
                 A.alpha[p, i] += q * u[i]
             A.sums[0] += max(0.5 * (lost + gamma * q * q), 0.0)
-        add_outer(A.S[c], 0, r + m, slope, s)
-        add_outer(A.P[c], 0, r + m, -slope / inside, A.e)
+        if dot(s, s, r + m) > 0.0:  # else the row tells nothing of the points
+            add_outer(A.S[c], 0, r + m, slope, s)
+            add_outer(A.P[c], 0, r + m, -slope / inside, A.e)
 
 
 @njit(float64(int64, float64, float64, float64, float64), **MAP)
@@ -168,9 +183,8 @@ def _renew(A):  # type: ignore[no-untyped-def]
         return
     for c in range(A.S.shape[0]):
         square = A.S[c, :n, :n].copy()
-        ridge = n * EPS * np.max(np.diag(square))
         for i in range(n):
-            square[i, i] += ridge
+            square[i, i] *= 1.0 + n * EPS
         A.P[c, :n, :n] = np.linalg.inv(square)
         for i in range(n):
             mirror(A.P[c], i, i)

@@ -27,6 +27,8 @@ CHECK_EVERY, P_DRIFT = 256, 1e-6
 #: A row leaves at least this part of the variance of f there: what is sharper is rounding.
 SHARPEST = 1e-12
 TINY = 1e-300
+#: Below this part of k(x, x) what S leaves of a row's variance is looked at for rounding.
+SMALL = 1e-8
 EPS = float(np.finfo(float).eps)
 
 
@@ -78,7 +80,12 @@ def predict(A: Arrays, variance: float, floor: float) -> float:
             gamma = variance - float(e_k @ k)
     A.e[r:n] = e_k
     A.s[:-1, :n] = A.S[:, :n, :n] @ A.e[:n]
-    A.spread[:] = np.maximum(A.s[:-1, :n] @ A.e[:n], 0.0)
+    A.spread[:] = A.s[:-1, :n] @ A.e[:n]
+    for c in np.flatnonzero(A.spread <= SMALL * variance):
+        # What is but rounding is not to be told from 0, nor from less, and S e is no better.
+        size = np.abs(A.e[:n]) @ np.sqrt(np.maximum(np.diagonal(A.S[c])[:n], 0.0))
+        if A.spread[c] <= n * EPS * size**2:
+            A.spread[c], A.s[c, :n] = n * EPS * size**2, 0.0
     A.mean[:] = A.mu[:, :n] @ A.e[:n]
     return max(gamma, 0.0)
 
@@ -143,8 +150,9 @@ def _project(A: Arrays, gamma: float) -> None:
             A.mu[p, :n] += A.q[p] * s  # as the process itself changes (SOGP 2.6), and so does S
             A.alpha[p, :m] += A.q[p] * B
             A.sums[0] += max(0.5 * (lost + gamma * A.q[p] ** 2), 0.0)
-        A.S[c, :n, :n] += slope * np.outer(s, s)
-        A.P[c, :n, :n] -= slope / inside * np.outer(A.e[:n], A.e[:n])
+        if np.any(s):  # else the row tells nothing of the points
+            A.S[c, :n, :n] += slope * np.outer(s, s)
+            A.P[c, :n, :n] -= slope / inside * np.outer(A.e[:n], A.e[:n])
 
 
 def _add(A: Arrays, gamma: float, source: int, variance: float) -> None:
@@ -248,7 +256,7 @@ def _renew(A: Arrays) -> None:
     """Make P anew from S, where forgetting has left it behind."""
     n = A.n_features + A.m
     for S, P in zip(A.S[:, :n, :n], A.P[:, :n, :n], strict=True):
-        inverse = np.linalg.inv(S + n * EPS * np.max(np.diagonal(S), initial=0.0) * np.eye(n))
+        inverse = np.linalg.inv(S + n * EPS * np.diag(np.diagonal(S)))
         P[:] = np.tril(inverse) + np.tril(inverse, -1).T
 
 
