@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import warnings
 from collections.abc import Sequence
@@ -44,7 +45,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # peers warn of their own affairs
             result = import_module(f"benchmarks.{name}").run(Options.of(given))
-        command = f"python -m benchmarks {name}{' --quick' if given.quick else ''}{flags}"
+        command = (
+            f"{_kernels()}python -m benchmarks {name}{' --quick' if given.quick else ''}{flags}"
+        )
         section = to_markdown(result, command)
         print(section, flush=True)
         if kept:
@@ -53,6 +56,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if missed and not given.quick:
         print("Figures missed:\n" + "\n".join(f"- {line}" for line in missed))
     return 0
+
+
+def _kernels() -> str:
+    """Return how the kernels of OpenBLAS were chosen, if they were."""
+    chosen = os.environ.get("OPENBLAS_CORETYPE")
+    return f"OPENBLAS_CORETYPE={chosen} " if chosen else ""
 
 
 if __name__ == "__main__":

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import gzip
 import os
+import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,7 +17,16 @@ from mercer.experiments import Claim, Estimate, Experiment, Figure, Line, Outcom
 
 pytest.importorskip("matplotlib")
 
-NAMES = ("abalone-error", "abalone-kernels", "abalone-gap", "gaussians")
+NAMES = (
+    "abalone-error",
+    "abalone-kernels",
+    "abalone-gap",
+    "gaussians",
+    "online-sinc",
+    "online-friedman",
+    "online-usps",
+    "online-plateau",
+)
 
 
 def outcome(setting):
@@ -96,6 +107,15 @@ def test_nothing_is_replaced_unless_told(run, refused, made, tmp_path):
     assert page.read_text(encoding="utf-8").startswith("# Made up")
 
 
+def test_matplotlib_is_asked_for_before_hours_of_work(refused, made, monkeypatch):
+    ran = []
+    quiet = replace(made["made-up"], run=ran.append)
+    monkeypatch.setattr(reproduce, "experiments", lambda: {"made-up": quiet})
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    assert "plots need matplotlib" in refused("reproduce", "made-up")
+    assert not ran
+
+
 def test_a_file_in_the_way(refused, made, tmp_path):
     (tmp_path / "out").write_text("no folder")
     assert "a file is in its way" in refused("reproduce", "made-up", "-o", "out")
@@ -108,7 +128,7 @@ def test_unknown_names(run, made):
 
 def test_data_that_are_not_there(run, refused, made, tmp_path):
     said = refused("reproduce", "of-data")
-    assert said.startswith("mercer: of-data: there is no absent.csv.gz in ")
+    assert said.startswith("mercer: of-data: there is no absent.csv.gz or absent.npz in ")
     assert str(tmp_path / "data") in said and said.endswith("environment variable MERCER_DATA")
     assert "--data" in said and "folder=" not in said
     assert "elsewhere" in refused("reproduce", "of-data", "--data", "elsewhere")
@@ -132,7 +152,7 @@ def test_an_interruption_keeps_what_is_finished(run, made, tmp_path):
 
 @pytest.fixture
 def tiny(tmp_path):
-    """A table of the form of Abalone, of a few rows."""
+    """A table of the form of Abalone and images of that of USPS, of a few rows."""
     rng = np.random.default_rng(0)
     folder = tmp_path / "data"
     folder.mkdir()
@@ -142,6 +162,10 @@ def tiny(tmp_path):
         file.write("sex,length,weight,y\n")
         for (a, b), y, sex in zip(sizes, rings, rng.choice(["F", "I", "M"], 60), strict=True):
             file.write(f"{sex},{a},{b},{y:g}\n")
+    digits, centres = np.arange(80) % 10, rng.uniform(-1, 1, (10, 256))
+    images = np.clip(centres[digits] + rng.normal(0, 0.3, (80, 256)), -1, 1)
+    parts = {"X_train": images[:60], "y_train": digits[:60]}
+    np.savez(folder / "usps.npz", **parts, X_test=images[60:], y_test=digits[60:])
 
 
 @pytest.mark.usefixtures("tiny")

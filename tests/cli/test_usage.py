@@ -359,3 +359,9 @@ def test_what_is_not_installed_is_named(capsys):
     with pytest.raises(typer.Exit), guarded(debug=False):
         raise ModuleNotFoundError("No module named 'mercer.x'", name="mercer.x")
     assert "this is a fault of Mercer's" in capsys.readouterr().err
+
+
+def test_the_package_runs_as_the_command():
+    command = [sys.executable, "-m", "mercer", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=ENVIRONMENT)
+    assert mercer.__version__ in done.stdout

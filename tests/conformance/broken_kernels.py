@@ -62,6 +62,14 @@ class WrongProduct(RBF):
 
 
 @storable
+class WrongSquares(RBF):
+    """The product with the squares of the values is that with the values."""
+
+    def _times_both(self, A, B, U, V, squared):
+        return super()._times_both(A, B, U, V, False)
+
+
+@storable
 class Indefinite(Tanh):
     """Says it is a covariance, and is none."""
 
@@ -360,6 +368,7 @@ KERNELS: dict[str, Any] = {
     "rule_pairwise": SeesOtherRows(1.3),
     "rule_tiles": SeesTheTile(1.3),
     "rule_times": WrongProduct(1.3),
+    "rule_gram_times": WrongSquares(1.3),
     "rule_positive_semidefinite": Indefinite(0.7, -0.4),
     "rule_pullback_parameters": [WrongParameterSlope(1.3), 1e-9 * WrongParameterSlope(1.3)],
     "rule_pullback_parameters_of_one_set": WrongParameterSlope([1.3, 0.7]),

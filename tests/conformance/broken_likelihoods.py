@@ -153,6 +153,14 @@ class DividesByTheVariance(Gaussian):
 
 
 @storable
+class CompiledWithADeviation(Gaussian):
+    """The compiled averages take the noise's standard deviation for its variance."""
+
+    def compiled_site(self):
+        return "gaussian", np.sqrt([self.noise])
+
+
+@storable
 class PredictsTheLatent(Gaussian):
     """The predictive density lacks the noise."""
 
@@ -197,6 +205,7 @@ LIKELIHOODS: dict[str, list[Any]] = {
     "rule_shapes": [FlatDensity(0.3)],
     "rule_conditional_moments": [WrongSpread(0.3), WrongSpread(1e-6)],
     "rule_smoothed_without_variance": [DividesByTheVariance(0.3)],
+    "rule_compiled_site": [CompiledWithADeviation(0.3), CompiledWithADeviation(1e-6)],
     "rule_log_predictive": [PredictsTheLatent(0.3), PredictsTheLatent(1e-6)],
     "rule_predictive_cdf": [WrongPredictiveDistribution(0.3)],
     "rule_knots": [OneKnotForAll(0.3)],

@@ -129,6 +129,75 @@ def test_damaged_files_are_refused(folder, damage):
         load_table("plain", folder)
 
 
+# --- images ---------------------------------------------------------------------------------------
+
+
+def images(path: Path, **changed) -> None:
+    arrays = {
+        "X_train": np.array([[0.5, -1], [1, 0.25], [0, 0]], dtype=np.float32),
+        "y_train": np.array([3, 0, 9], dtype=np.uint8),
+        "X_test": np.array([[1, 1]], dtype=np.float32),
+        "y_test": np.array([3], dtype=np.uint8),
+    }
+    kept = {name: a for name, a in {**arrays, **changed}.items() if a is not None}
+    np.savez(path / "images.npz", **kept)
+
+
+def test_images(folder):
+    images(folder)
+    table = load_table("images", folder)
+    X, y, X_test, y_test = table.split(0)
+    assert X.tolist() == [[0.5, -1], [1, 0.25], [0, 0]] and X.dtype == float
+    assert X_test.tolist() == [[1, 1]]
+    assert y.tolist() == [3, 0, 9] and y_test.tolist() == [3] and y.dtype == float
+    assert table.columns == ("x1", "x2")
+    assert table.description == "images: 4 rows, 2 columns, 1 published split."
+
+
+def test_a_text_table_goes_before_images(folder):
+    images(folder)
+    write(folder / "images.csv.gz", "a,y\n1,2\n")
+    assert load_table("images", folder).X.shape == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"y_test": None}, "not a whole file of arrays.*y_test"),
+        ({"X_test": np.zeros((1, 3))}, "that fit"),
+        ({"X_train": np.zeros(2), "X_test": np.zeros(1)}, "must be rows"),
+        ({"y_train": np.zeros(2)}, "a label each"),
+        ({"y_test": np.zeros(2)}, "a label each"),
+        ({"X_test": np.array([[np.nan, 0]])}, "NaN or infinity"),
+        ({"y_test": np.array([np.inf])}, "NaN or infinity"),
+        ({"X_train": np.array([["a", "b"]] * 3)}, "not a whole file of arrays"),
+        ({"y_train": np.array([None, None, None])}, "not a whole file of arrays"),
+    ],
+)
+def test_what_are_no_images_is_refused(folder, changed, message):
+    images(folder, **changed)
+    with pytest.raises(ValueError, match=message):
+        load_table("images", folder)
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda b: b[: len(b) // 2], lambda b: b"no archive", lambda b: b""]
+)
+def test_damaged_images_are_refused(folder, damage):
+    images(folder)
+    path = folder / "images.npz"
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(ValueError, match=r"images\.npz"):
+        load_table("images", folder)
+
+
+def test_one_array_is_no_file_of_arrays(folder):
+    with open(folder / "images.npz", "wb") as file:
+        np.save(file, np.zeros(3))
+    with pytest.raises(ValueError, match=r"images\.npz is not a whole file"):
+        load_table("images", folder)
+
+
 # --- finding --------------------------------------------------------------------------------------
 
 

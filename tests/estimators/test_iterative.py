@@ -13,7 +13,7 @@ import mercer
 from mercer import GPRegressor, Iterative, means
 from mercer.errors import ConvergenceWarning, TooLargeError
 from mercer.estimators.prepare_iterative import warn_of_descent
-from mercer.inference import _iterative_run
+from mercer.inference import _iterative_run, iterative
 from mercer.inference._products import StoredProducts
 from mercer.inference.iterative import IterativeProblem, Settings, solve
 from mercer.kernels import RBF, Exponential
@@ -154,7 +154,8 @@ def test_variance_bounds():
     X, y = rows(300, outputs=2)
     exact, found = fixed(X, y), fixed(X, y, inference=ROUGH)
     var = exact.predict(NEW, return_std=True, latent=True)[1] ** 2
-    lower, upper = found.predict_variance_bounds(NEW, tol=1e-8)
+    lower, upper, used = found.predict_variance_bounds(NEW, tol=1e-8)
+    assert used.tolist() == [300] * len(NEW)
     assert lower.shape == upper.shape == var.shape
     np.testing.assert_allclose(lower, var, rtol=1e-5)
     assert np.all((lower <= var * (1 + 1e-9)) & (var * (1 - 1e-9) <= upper))
@@ -270,6 +271,29 @@ def test_an_interrupted_solve_keeps_a_certified_model(monkeypatch):
     assert found.status_ == "interrupted"
     assert 1e-12 < found.gap_ < 2
     assert np.all(np.isfinite(found.predict(NEW, return_std=True)))
+
+
+def test_an_interrupt_as_variances_are_made_keeps_the_fit(monkeypatch):
+    X, y = rows(300)
+
+    def interrupted(F, work, progress):
+        return np.empty((F.shape[1],) * 2, order="F"), 0
+
+    monkeypatch.setattr(iterative, "_products_with", interrupted)
+    with pytest.warns(ConvergenceWarning, match="variances may be larger than they need be"):
+        found = fixed(X, y, inference=ROUGH)
+    assert found.status_ == "interrupted" and found.gap_ <= 1e-12
+    assert np.all(np.isfinite(found.predict(NEW, return_std=True)))
+
+
+def test_a_solve_without_a_search_is_told(capsys):
+    X, y = rows(300)
+    fixed(X, y, inference=ROUGH, verbose=1)
+    told = capsys.readouterr().err
+    assert "solving for 300 rows by conjugate gradients" in told
+    assert "10 steps, " in told and "variances: 15 of 15 columns" in told
+    fixed(X, y, verbose=1)
+    assert "conjugate" not in capsys.readouterr().err
 
 
 def test_an_interrupted_search_keeps_its_best_point(monkeypatch):

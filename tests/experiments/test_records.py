@@ -89,9 +89,35 @@ def test_a_figure_is_drawn_and_closed(tmp_path):
     assert plt.get_fignums() == before
 
 
+def test_bars_and_bands_are_drawn(tmp_path, monkeypatch):
+    plt = pytest.importorskip("matplotlib.pyplot")
+    from mercer.plotting import style
+
+    kept = []
+    axes_for = style.axes_for
+    monkeypatch.setattr(style, "axes_for", lambda *a: kept.append(axes_for(*a)) or kept[-1])
+    x = np.arange(1.0, 5.0)
+    lines = (
+        Line("plain", x, x),
+        Line("band", x, x, np.full(4, 0.5)),
+        Line("dots", x, 2 * x, dots=True),
+        Line("bars", x, 3 * x, np.full(4, 0.25), dots=True),
+    )
+    draw(Figure("g", "Title", "x", "y", lines), tmp_path / "g.png")
+    assert plt.get_fignums() == []
+    (ax,) = kept
+    assert len(ax.containers) == 2 and len(ax.collections) == 2  # a band, and the bars of one
+    band = ax.collections[0].get_paths()[0].vertices
+    assert band[:, 1].min() == 0.5 and band[:, 1].max() == 4.5
+    ends = np.array([segment[:, 1] for segment in ax.collections[1].get_segments()])
+    np.testing.assert_allclose(ends, np.stack([3 * x - 0.25, 3 * x + 0.25], axis=1))
+    assert [line.get_linestyle() for line in ax.lines] == ["-", "-", "None", "None"]
+
+
 def test_every_experiment_says_what_it_is():
     found = experiments.experiments()
     assert set(found) >= {"abalone-error", "abalone-kernels", "abalone-gap", "gaussians"}
+    assert set(found) >= {"online-sinc", "online-friedman", "online-usps", "online-plateau"}
     for name, experiment in found.items():
         assert experiment.name == name and re.fullmatch(r"[a-z0-9-]+", name)
         assert experiment.source.startswith(("BKM ", "SOGP ", "UV "))

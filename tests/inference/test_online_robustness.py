@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mercer.inference import online
+from mercer.inference import _online_rows
 from mercer.inference.online import OnlineProcess
 from mercer.kernels import RBF, Exponential, Linear
 from mercer.likelihoods import Gaussian, Laplace, Logistic, Probit, StudentT
+from mercer.linalg._recursion_twins import CHECK_EVERY
 
-from .online_dense import gaussian_site, rbf
+from .online_dense import exact, gaussian_site, rbf
 
 
 def sane(process, before, X, skipped=0):
@@ -21,7 +22,8 @@ def sane(process, before, X, skipped=0):
     assert np.all(before.var >= 0)
     assert np.sum(~np.isfinite(before.log_density)) == skipped
     posterior = process.posterior()
-    away = np.vstack([X[:5], X[-5:], process.points, np.full((1, X.shape[1]), 1e3)])
+    points = process.points if process.n_basis else X[:0]
+    away = np.vstack([X[:5], X[-5:], points, np.full((1, X.shape[1]), 1e3)])
     mean, var = posterior.mean_and_var(away)
     assert np.all(np.isfinite(mean))
     assert np.all(var >= 0)
@@ -189,19 +191,40 @@ def test_nor_do_a_million(criterion):
 @pytest.mark.parametrize("name", ["Q", "P"])
 def test_what_is_spoilt_is_made_anew_on_the_way(name, compiled, monkeypatch):
     calls = []
-    monkeypatch.setattr(online, "refresh", lambda A, old=online.refresh: calls.append(1) or old(A))
+    old = _online_rows.refresh
+    monkeypatch.setattr(_online_rows, "refresh", lambda A: calls.append(1) or old(A))
     if not compiled:
-        monkeypatch.setattr(OnlineProcess, "_is_compiled", lambda self, w: False)
+        monkeypatch.setattr(Gaussian, "compiled_site", lambda self: None)
     rng = np.random.default_rng(0)
     X = 3 * rng.normal(size=(600, 2))
     Y = np.sin(X[:, :1])
-    process = OnlineProcess(RBF(1.0), Gaussian(0.1), max_basis=10, tol=1e-3)
+    process = OnlineProcess(RBF(1.0), Gaussian(0.1), max_basis=10, tol=1e-3, criterion="mean")
     process.learn(X[:30], Y[:30])
     assert not calls
     getattr(process.arrays, name)[..., :10, :10] *= 1 + 1e-4
+    process.arrays.whole[1] = CHECK_EVERY - 3
     process.learn(X, Y)
     assert len(calls) == 1
     assert worst(process) < 1e-10
+
+
+@pytest.mark.parametrize("length", [3.0, 10.0, 30.0])
+def test_a_smooth_kernel_does_not_spoil_it_either(length):
+    """All points were new when they came, and yet each may be determined by the others."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1500, 2))
+    Y = np.sin(X[:, :1]) * X[:, 1:] + 0.1 * rng.normal(size=(1500, 1))
+    process = OnlineProcess(RBF(length), Gaussian(0.01), max_basis=50)
+    before = process.learn(X, Y)
+    m, K = process.n_basis, rbf(process.points, process.points, length)
+    np.testing.assert_allclose(process.arrays.Q[:m, :m] @ K, np.eye(m), atol=1e-6)
+    np.testing.assert_allclose(
+        process.arrays.P[0, :m, :m] @ process.arrays.S[0, :m, :m], np.eye(m), atol=1e-6
+    )
+    sane(process, before, X)
+    K = rbf(X, X, length)
+    mean, _, _ = exact(K, np.full(1500, 0.01), Y, K[:100], K[:100, :100])
+    np.testing.assert_allclose(process.posterior().mean(X[:100]), mean, atol=0.1)
 
 
 # --- any shape ------------------------------------------------------------------------------------

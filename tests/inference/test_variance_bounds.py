@@ -57,13 +57,14 @@ def test_both_are_exact_with_all_rows():
     np.testing.assert_allclose(found.upper, wanted, atol=1e-9)
 
 
-def test_each_is_its_formula_for_the_beginning_of_the_basis_that_suffices():
+@pytest.mark.parametrize("rule", ["tol", "gap"])
+def test_each_is_its_formula_for_the_beginning_of_the_basis_that_suffices(rule):
     """(BKM 83) and (BKM 81) with (BKM 86), by dense algebra; the first that is close enough."""
     X, _ = data(60, 2)
     kernel, s2, tol = Matern(1.5, nu=1.5), 0.3, 0.4
     basis, Z = np.random.default_rng(2).permutation(60)[:40], np.linspace(-1, 1, 14).reshape(7, 2)
     K, k = kernel(X), kernel(X, Z)
-    found = LatentVarianceBounds(kernel, X, basis, s2)(Z, tol)
+    found = LatentVarianceBounds(kernel, X, basis, s2)(Z, **{rule: tol})
 
     def bounds(j, m):
         J, t = basis[:m], k[:, j]
@@ -76,7 +77,9 @@ def test_each_is_its_formula_for_the_beginning_of_the_basis_that_suffices():
         least, most = bounds(j, used)
         assert found.upper[j] == pytest.approx(prior[j] - least, abs=1e-9)
         assert found.lower[j] == pytest.approx(max(prior[j] - most, 0.0), abs=1e-9)
-        close = [2 * (b - a) <= tol * (a + b) for a, b in (bounds(j, m) for m in range(1, 41))]
+        pairs = [bounds(j, m) for m in range(1, 41)]
+        sizes = [(a + b) / 2 if rule == "gap" else prior[j] for a, b in pairs]
+        close = [b - a <= tol * size for (a, b), size in zip(pairs, sizes, strict=True)]
         assert used == (close.index(True) + 1 if any(close) else 40)
     assert np.ptp(found.n_kernels) > 0
 

@@ -29,7 +29,19 @@ def everything(k, X, Z, G, S, inputs):
     cross, one = k.pullback(X, Z, G, inputs=inputs), k.pullback(X, None, S, inputs=inputs)
     diagonal = k.pullback_diag(X, S[0], inputs=inputs)
     products = k.times(X, Z, np.random.default_rng(7).normal(size=(len(Z), 2)))
-    arrays = [products, k(X), k(X, Z), np.tril(k.gram_lower(X)), k.diag(X), *cross, *one, *diagonal]
+    V = np.random.default_rng(8).normal(size=(len(X), 2))
+    grams = [k.gram_times(X, V, squared=squared) for squared in (False, True)]
+    arrays = [
+        products,
+        *grams,
+        k(X),
+        k(X, Z),
+        np.tril(k.gram_lower(X)),
+        k.diag(X),
+        *cross,
+        *one,
+        *diagonal,
+    ]
     return [a for a in arrays if a is not None]
 
 
@@ -47,6 +59,18 @@ def test_small_tiles(case, tile, monkeypatch):
         np.testing.assert_allclose(
             a, b, rtol=1e-10, atol=1e-10 * (1.0 + np.max(np.abs(b), initial=0))
         )
+
+
+@every
+@pytest.mark.parametrize("tile", [1, 3, 256])
+def test_blocks_are_pieces_of_the_matrix_in_their_order(case, tile, monkeypatch):
+    X, Z = inputs(case, 5, 0), inputs(case, 40, 1)
+    expected = case.kernel(X, Z)
+    monkeypatch.setattr(assembly, "TILE", tile)
+    blocks = case.kernel.map_blocks(lambda rows, K: (rows, K.copy()), X, Z)
+    assert [rows.start for rows, _ in blocks] == [0, *(rows.stop for rows, _ in blocks[:-1])]
+    found = np.concatenate([K for _, K in blocks], axis=1)
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
 
 @every

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer.errors import NotPositiveDefiniteError
-from mercer.linalg import JITTERS, cholesky, inverse_lower, mirror_lower, semidefinite_root
+from mercer.linalg import JITTERS, _blocks, cholesky, inverse_lower, mirror_lower, semidefinite_root
 
+module = import_module("mercer.linalg.cholesky")  # the package has the function by this name
 RESTORE = ["upper triangle", "rebuild"]
 
 
@@ -127,3 +130,40 @@ def test_the_root_of_a_regular_matrix_is_its_cholesky_factor():
     S = with_least_eigenvalue(0.1)
     assert_allclose(semidefinite_root(S), np.linalg.cholesky(S), rtol=1e-12, atol=1e-14)
     assert_array_equal(semidefinite_root(np.zeros((3, 3))), np.zeros((3, 3)))
+
+
+# --- in blocks ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [1, 4, 5, 23, 40])
+@pytest.mark.parametrize(("width", "rows"), [(4, 4), (5, 11), (100, 100)])
+def test_blocks_factorise_and_invert_as_lapack_does(n, width, rows, monkeypatch):
+    monkeypatch.setattr(_blocks, "_WIDTH", width)
+    monkeypatch.setattr(_blocks, "_ROWS", rows)
+    monkeypatch.setattr(module, "_WHOLE", 0)
+    A = np.random.default_rng(n).normal(size=(n, n + 2))
+    S = A @ A.T + np.eye(n)
+    Q = np.array(S, order="F")
+    Q[np.triu_indices(n, 1)] = np.nan  # neither read nor written
+    found = cholesky(Q)
+    assert found.L is Q and found.jitter == 0.0
+    np.testing.assert_allclose(np.tril(Q), np.linalg.cholesky(S), rtol=1e-12, atol=1e-12)
+    inverse = inverse_lower(Q)
+    assert inverse is Q
+    np.testing.assert_allclose(np.tril(Q), np.tril(np.linalg.inv(S)), rtol=1e-11, atol=1e-12)
+    assert np.all(np.isnan(Q[np.triu_indices(n, 1)]))
+
+
+def test_blocks_tell_of_matrices_that_are_not_positive_definite(monkeypatch):
+    monkeypatch.setattr(_blocks, "_WIDTH", 3)
+    monkeypatch.setattr(module, "_WHOLE", 0)
+    S = np.ones((8, 8))
+    found = cholesky(np.asfortranarray(S))  # with jitter, from the upper triangle
+    assert found.jitter == 1e-10
+    np.testing.assert_allclose(np.tril(found.L) @ np.tril(found.L).T, S, atol=1e-9)
+    with pytest.raises(NotPositiveDefiniteError):
+        cholesky(np.asfortranarray(S - 0.5 * np.eye(8)))
+    L = np.asfortranarray(np.tril(np.ones((8, 8))))
+    L[5, 5] = 0.0
+    with pytest.raises(NotPositiveDefiniteError, match="zero on its diagonal"):
+        inverse_lower(L)

@@ -39,7 +39,7 @@ def test_each_loop_has_a_twin_and_a_test():
     }
     assert written == set(LOOPS)
     matrices = {"squared_distances", "pull_scales", "pull_points", "transpose", "weigh", "value"}
-    matrices |= {"nearest_to_zero", "mirror"}
+    matrices |= {"nearest_to_zero", "mirror", "weigh_both"}
     assert matrices | set(VALUES) | set(PULLS) == set(LOOPS)
     for name in LOOPS:
         assert list(inspect.signature(getattr(compiled, name).py_func).parameters) == list(
@@ -60,6 +60,39 @@ def test_values(name):
         np.testing.assert_allclose(ours, twin, rtol=0.0, atol=1e-15)
 
 
+def plain_values(name, shape, A, Bt):
+    """The profile of all squared distances, each written out."""
+    s = np.sum((A.T[:, :, None] - Bt[:, None, :]) ** 2, axis=0)
+    return {
+        "rbf": np.exp(-s / 2),
+        "exponential": np.exp(-np.sqrt(s)),
+        "matern32": (1 + np.sqrt(3 * s)) * np.exp(-np.sqrt(3 * s)),
+        "matern52": (1 + np.sqrt(5 * s) + 5 * s / 3) * np.exp(-np.sqrt(5 * s)),
+        "rational": (1 + s / (2 * shape)) ** -shape,
+    }[name]
+
+
+@pytest.mark.parametrize("name", PROFILES)
+@pytest.mark.parametrize("d", [0, 1, 3, 4, 9])
+@pytest.mark.parametrize("m", [0, 1, 384, 777])
+def test_weigh_both_multiplies_from_either_side_by_values_and_squares(name, d, m):
+    rng = np.random.default_rng(m + d)
+    A, Bt = rng.normal(size=(5, d)), rng.normal(size=(d, m))
+    U, Vt = rng.normal(size=(5, 3)), rng.normal(size=(3, m))
+    k, far = plain_values(name, 0.7, A, Bt), 1e75
+    given = (PROFILES.index(name), 0.7, A, Bt, U, Vt)
+    for module in (compiled, _twins):
+        out, back = np.full((5, 3), np.nan), np.full((3, m), np.nan)
+        assert not module.weigh_both(*given, False, out, back, far)
+        np.testing.assert_allclose(out, k @ Vt.T, rtol=1e-13, atol=1e-13)
+        np.testing.assert_allclose(back, U.T @ k, rtol=1e-13, atol=1e-13)
+        assert not module.weigh_both(*given, True, out, back, far)
+        np.testing.assert_allclose(out[:, :2], k @ Vt[:2].T, rtol=1e-13, atol=1e-13)
+        np.testing.assert_allclose(out[:, 2], k**2 @ Vt[2], rtol=1e-13, atol=1e-13)
+        np.testing.assert_allclose(back[2], U[:, 2] @ k**2, rtol=1e-13, atol=1e-13)
+        assert module.weigh_both(*given, True, out, back, -1.0) == (d * (5 + m) > 0)
+
+
 @pytest.mark.parametrize("name", PROFILES)
 @pytest.mark.parametrize("d", [0, 1, 3, 4, 9])
 @pytest.mark.parametrize("m", [0, 1, 384, 777])
@@ -67,16 +100,9 @@ def test_weigh_is_the_profile_of_the_distances_times_the_weights(name, d, m):
     rng = np.random.default_rng(m + d)
     A, Bt, Vt = rng.normal(size=(5, d)), rng.normal(size=(d, m)), rng.normal(size=(2, m))
     Bt[:, m // 2 : m // 2 + 1] = A[:1].T  # coincident points
-    s = np.sum((A.T[:, :, None] - Bt[:, None, :]) ** 2, axis=0)
     profile, shape = PROFILES.index(name), 0.7
     extra = (shape,) if name == "rational" else ()
-    k = {
-        "rbf": np.exp(-s / 2),
-        "exponential": np.exp(-np.sqrt(s)),
-        "matern32": (1 + np.sqrt(3 * s)) * np.exp(-np.sqrt(3 * s)),
-        "matern52": (1 + np.sqrt(5 * s) + 5 * s / 3) * np.exp(-np.sqrt(5 * s)),
-        "rational": (1 + s / (2 * shape)) ** -shape,
-    }[name]
+    k = plain_values(name, shape, A, Bt)
     for module in (compiled, _twins):
         out = np.full((5, 2), np.nan)
         assert not module.weigh(profile, shape, A, Bt, Vt, out, 1e75)

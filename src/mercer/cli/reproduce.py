@@ -54,6 +54,7 @@ def run_reproduce(
     chosen = _chosen(names, options)
     for experiment in chosen:  # before hours of work rather than after them
         _require_free(experiment, options)
+    _require_matplotlib()
     finished: list[str] = []
     try:
         for experiment in chosen:
@@ -114,6 +115,15 @@ def _require_free(experiment: Experiment, options: _Options) -> None:
         raise InputError(f"{folder} cannot be made: a file is in its way") from None
     if not os.access(folder, os.W_OK):
         raise InputError(f"{folder} is read-only")
+
+
+def _require_matplotlib() -> None:
+    from mercer.plotting.style import pyplot
+
+    try:
+        pyplot()
+    except ImportError as error:
+        raise InputError(str(error)) from None
 
 
 # --- running and writing --------------------------------------------------------------------------

@@ -1,5 +1,7 @@
 """The benchmark tables: `<name>.csv.gz`, with the published splits where there are any.
 
+Images are `<name>.npz`, with their training and test rows.
+
 The tables are not part of the package, whose licence is not theirs. They are read from a folder,
 and some can be fetched from their public source, on request only.
 """
@@ -20,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.datasets.arrays import read_arrays
 from mercer.datasets.fetch import FETCHABLE, SOURCE, fetch
 
 __all__ = ["Table", "load_table"]
@@ -89,7 +92,9 @@ def load_table(
     ----------
     name : str
         Such as "boston": the file is ``boston.csv.gz``, with the published splits in
-        ``boston-splits.csv.gz`` or in a column ``split`` or ``fold``.
+        ``boston-splits.csv.gz`` or in a column ``split`` or ``fold``. Where there is none,
+        ``<name>.npz``: images as rows ``X_train`` and ``X_test`` with labels ``y_train`` and
+        ``y_test``, the one published split.
     folder : path, optional
         Where the files are. Without it: the folder that the environment variable MERCER_DATA
         names; else ``../shared/data`` beside the working directory or beside a clone of the
@@ -122,6 +127,9 @@ def load_table(
     for place in folders:
         if (place / f"{name}.csv.gz").is_file():
             return _read(name, place)
+        if (place / f"{name}.npz").is_file():
+            X, y, splits = read_arrays(place / f"{name}.npz")
+            return _table(name, X, y, [f"x{i + 1}" for i in range(X.shape[1])], splits)
     if download:
         target = folders[0] if folder is not None else _cache()
         fetch(name, target, source)
@@ -132,9 +140,9 @@ def load_table(
         else f"or choose one that download=True can fetch: {', '.join(FETCHABLE)}"
     )
     raise FileNotFoundError(
-        f"there is no {name}.csv.gz in {', '.join(map(str, folders))}. Three ways to provide it: "
-        f"give the folder that has it as folder=...; name that folder in the environment variable "
-        f"MERCER_DATA; {fetched}"
+        f"there is no {name}.csv.gz or {name}.npz in {', '.join(map(str, folders))}. Three ways to "
+        f"provide it: give the folder that has it as folder=...; name that folder in the "
+        f"environment variable MERCER_DATA; {fetched}"
     )
 
 
@@ -201,12 +209,22 @@ def _read(name: str, folder: Path) -> Table:
     target = np.array(y) if y is not None and y_numbers is None else y_numbers
     if not (np.all(np.isfinite(X)) and (y_numbers is None or np.all(np.isfinite(y_numbers)))):
         raise ValueError(f"{path} holds NaN or infinity")
+    return _table(name, np.ascontiguousarray(X), target, names, splits)
+
+
+def _table(
+    name: str,
+    X: Floats,
+    y: NDArray[Any] | None,
+    columns: Sequence[str],
+    splits: NDArray[np.bool_] | None,
+) -> Table:
     size = f"{name}: {X.shape[0]} rows, {X.shape[1]} columns"
     if splits is not None:
         size += f", {splits.shape[1]} published split{'s' if splits.shape[1] > 1 else ''}"
     remark = _REMARKS.get(name)
     description = f"{size}. {remark}" if remark else f"{size}."
-    return Table(name, np.ascontiguousarray(X), target, tuple(names), splits, description)
+    return Table(name, X, y, tuple(columns), splits, description)
 
 
 def _cells(path: Path) -> tuple[list[str], list[tuple[str, ...]]]:

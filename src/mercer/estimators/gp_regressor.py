@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from mercer import means
 from mercer.estimators.inputs import require_numbers
-from mercer.estimators.iterative_fit import CERTIFIED, FittedIteratively
+from mercer.estimators.iterative_fit import CERTIFIED, FittedIteratively, tell_of_solve
 from mercer.estimators.iterative_options import Iterative
 from mercer.estimators.nested import column_names
 from mercer.estimators.preparation import all_or_nothing, naming_the_model, prepare
@@ -258,7 +258,10 @@ class GPRegressor(StorableEstimator, FittedIteratively, FittedEvidence, Bayesian
             objective = prepared.objective
             with naming_the_model(objective):
                 names = column_names(X)
-                optimum = search(self, objective, prepared.undetermined, names, report_of(self))
+                report = report_of(self)
+                optimum = search(self, objective, prepared.undetermined, names, report)
+                if objective.inference == "iterative":
+                    tell_of_solve(objective, report)
                 self._finish(prepared, optimum)
         return self
 

@@ -28,11 +28,12 @@ from mercer.estimators.options import as_generator
 from mercer.estimators.prepare_exact import Begun
 from mercer.estimators.search import search
 from mercer.evidence import Optimum
+from mercer.evidence.guarded import Fitted
 from mercer.evidence.optimum import Report, tell
 from mercer.evidence.sparse import SparseObjective
 from mercer.inference.greedy import Greedy, GreedySolution, GreedyState
 
-__all__ = ["GreedyRun", "continued", "fit_greedily", "warn_of_gap"]
+__all__ = ["GreedyRun", "continued", "fit_greedily", "posterior_of", "warn_of_gap"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -92,14 +93,30 @@ def fit_greedily(
         if optimum.status == "interrupted":
             raise
         # Before there was a row to end with; what the search has found is not to be lost.
-        warn(
-            "interrupted as the choice of the basis began; it begins again with the "
-            "hyperparameters that were found, and another interrupt ends it",
-            ConvergenceWarning,
-        )
+        _warn_of_interrupt("the choice of the basis began")
         run = _certified(estimator, begun, seed, report)
     run.kept["problem"]["searched"] = optimum.status != "interrupted"
     return run._replace(optimum=replace(optimum, theta=run.objective.theta, jitter=None))
+
+
+def posterior_of(run: GreedyRun) -> Fitted:
+    """Return the posterior of a basis: O(n m^2), which one interrupt does not lose."""
+    objective = run.objective
+    try:
+        return objective.fitted(objective.theta)
+    except KeyboardInterrupt:
+        if "interrupted" in (run.solution.status, run.optimum.status):
+            raise
+        _warn_of_interrupt("the posterior of the basis was made")
+        return objective.fitted(objective.theta)
+
+
+def _warn_of_interrupt(stage: str) -> None:
+    warn(
+        f"interrupted as {stage}; that begins again with all that was found before it, and another "
+        "interrupt ends it",
+        ConvergenceWarning,
+    )
 
 
 def continued(estimator: Any, begun: Begun) -> dict[str, Any] | None:

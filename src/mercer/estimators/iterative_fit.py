@@ -10,11 +10,12 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.estimators.iterative_options import Iterative, options_of
 from mercer.estimators.resolve import named_engine
 from mercer.evidence.guarded import Fitted
+from mercer.evidence.optimum import Report, tell
 
 if TYPE_CHECKING:
-    from mercer.inference.iterative import LatentVariances
+    from mercer.inference._variance_bounds import VarianceBounds
 
-__all__ = ["CERTIFIED", "FittedIteratively"]
+__all__ = ["CERTIFIED", "FittedIteratively", "tell_of_solve"]
 
 #: What an iterative fit keeps, and no other one has.
 CERTIFIED = (
@@ -30,6 +31,12 @@ CERTIFIED = (
 def _is_iterative(estimator: Any) -> bool:
     fitted = getattr(estimator, "inference_", None)
     return bool(named_engine(estimator.inference if fitted is None else fitted) == "iterative")
+
+
+def tell_of_solve(objective: Any, report: Report | None) -> None:
+    """Have the solve that a fit ends with told, where lines are written."""
+    tell(report, f"solving for {len(objective.data.Y)} rows by conjugate gradients")
+    objective.progress = lambda stage: tell(report, stage)
 
 
 class FittedIteratively:
@@ -57,7 +64,7 @@ class FittedIteratively:
             self.status_ = "interrupted"
 
     @available_if(_is_iterative)  # type: ignore[untyped-decorator]
-    def predict_variance_bounds(self, X: Any, tol: float = 1e-6) -> LatentVariances:
+    def predict_variance_bounds(self, X: Any, tol: float = 1e-6) -> VarianceBounds:
         """Return what the variance of the latent function lies between, by solves of its own.
 
         With ``inference="iterative"``. `predict` has a variance from a low-rank solution that is
@@ -69,12 +76,13 @@ class FittedIteratively:
         X : array-like of shape (k, d)
             Where to predict.
         tol : float, default 1e-6
-            How far the bounds may be apart, in units of the prior variance.
+            How far the bounds may be apart, in units of the prior variance k(x, x).
 
         Returns
         -------
-        LatentVariances
-            `lower` and `upper`, each of shape (k,), or (k, P) for several outputs.
+        VarianceBounds
+            `lower` and `upper`, each of shape (k,), or (k, P) for several outputs, and `n_kernels`
+            (k,), which is n here: the solves are over all rows.
         """
         from mercer.estimators.prepare_iterative import bounds_at
 

@@ -17,10 +17,10 @@ from mercer.estimators.starting import Prepared
 from mercer.evidence import Objective
 from mercer.evidence.guarded import Fitted
 from mercer.evidence.iterative import IterativeObjective
+from mercer.inference._variance_bounds import VarianceBounds
 from mercer.inference.duals import one_noise
 from mercer.inference.iterative import (
     IterativeSolution,
-    LatentVariances,
     Settings,
     variance_bounds,
 )
@@ -95,7 +95,7 @@ def certified_attributes(objective: IterativeObjective, fit: Fitted) -> dict[str
     }
 
 
-def bounds_at(estimator: Any, X: Any, tol: float) -> LatentVariances:
+def bounds_at(estimator: Any, X: Any, tol: float) -> VarianceBounds:
     """Return bounds on the latent variances of a fitted estimator at new rows."""
     require_number("tol", tol)
     if not (0 < tol < np.inf):
@@ -113,10 +113,10 @@ def bounds_at(estimator: Any, X: Any, tol: float) -> LatentVariances:
     X = estimator._new_inputs(X)
     objective = estimator._objective()
     problem = objective.estimated(estimator.kernel_, estimator.likelihood_, estimator.mean_)
-    lower, upper = variance_bounds(problem, X, tol)
-    squares = estimator._scale**2
-    shaped = estimator._shaped
-    return LatentVariances(*(shaped(side[:, None] * squares) for side in (lower, upper)))
+    lower, upper, used = variance_bounds(problem, X, tol)
+    squares, shaped = estimator._scale**2, estimator._shaped
+    low, high = (shaped(side[:, None] * squares) for side in (lower, upper))
+    return VarianceBounds(low, high, used)
 
 
 def warn_of_descent(solution: IterativeSolution, options: Iterative) -> None:
@@ -134,6 +134,8 @@ def warn_of_descent(solution: IterativeSolution, options: Iterative) -> None:
             f"but the log evidence is known to {solution.std_error:.3g} nats only "
             "(`log_marginal_likelihood_std_error_`)"
         )
+    if solution.status == "interrupted":
+        proved += ", and variances may be larger than they need be"
     warn(
         f"conjugate gradients {ended} after {solution.iterations} steps at a Gap of {gap:.3g}, "
         f"{options.tol:.3g} was wanted; {proved}. Raise rank or max_iter of Iterative(...), keep "

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from mercer import means
-from mercer.estimators.greedy_fit import GreedyRun, fit_greedily, warn_of_gap
+from mercer.estimators.greedy_fit import GreedyRun, fit_greedily, posterior_of, warn_of_gap
 from mercer.estimators.greedy_options import check_greedy_options, require_greedy_model
 from mercer.estimators.nested import column_names
 from mercer.estimators.options import require_number
@@ -218,7 +218,7 @@ random_state, verbose
     def _finish(self, run: GreedyRun, multioutput: bool, report: Report | None) -> None:
         objective, optimum, solution = run.objective, run.optimum, run.solution
         tell(report, f"making the posterior of {len(objective.data.Y)} rows")
-        fit = objective.fitted(objective.theta)
+        fit = posterior_of(run)
         before = vars(self).copy()
         self._keep(objective, fit, optimum, multioutput)
         if run.goes_on:
@@ -256,9 +256,9 @@ random_state, verbose
         X : array-like of shape (q, d)
             Where to predict.
         tol : float, optional
-            Take no more of the basis at a point than makes the relative distance of the bounds on
-            k'(K + s2 1)^-1 k, which is what the rows take off k(x, x), at most this. Without it
-            the whole basis is taken.
+            How far the bounds may be apart, in units of the prior variance k(x, x): no more of the
+            basis is taken at a point than that takes. The whole basis, if it is not reached, or
+            without it.
 
         Returns
         -------

@@ -9,6 +9,7 @@ gains nothing in the value.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -71,6 +72,8 @@ class IterativeObjective(Objective):
         # The pivots of the first evaluation, once it has estimated anything.
         self.pivots: NDArray[np.intp] | None = None
         self.jitter = 0.0
+        #: Told of the steps of the solve that a fit ends with.
+        self.progress: Callable[[str], None] | None = None
 
     @property
     def is_estimate(self) -> bool:
@@ -150,7 +153,8 @@ class IterativeObjective(Objective):
         kernel, likelihood = self.unpack(theta)
         self._forget()
         problem = self.estimated(kernel, likelihood)
-        process, solution = posterior(problem, self.mean, self.data.scale, self._memory())
+        given = problem, self.mean, self.data.scale, self._memory(), self.progress
+        process, solution = posterior(*given)
         self.release()
         mean = self.mean if self.mean.estimate == "integrate" else process.mean_function
         value = solution.log_evidence + self.constant(likelihood)

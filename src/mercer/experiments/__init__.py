@@ -39,7 +39,16 @@ __all__ = [
 ]
 
 #: In the order in which they are listed and run.
-_MODULES = ("abalone_error", "abalone_kernels", "abalone_gap", "gaussians")
+_MODULES = (
+    "abalone_error",
+    "abalone_kernels",
+    "abalone_gap",
+    "gaussians",
+    "online_sinc",
+    "online_friedman",
+    "online_usps",
+    "online_plateau",
+)
 
 
 def experiments() -> dict[str, Experiment]:

@@ -8,6 +8,7 @@ from mercer import SparseGreedyGPRegressor
 from mercer.experiments.abalone import CENTRED, NOISE, RAW, Split, length_scale, read, split
 from mercer.experiments.error_bars import kernels_for_variance
 from mercer.experiments.records import Cell, Claim, Estimate, Experiment, Outcome, Setting, Table
+from mercer.inference._variance_bounds import LatentVarianceBounds
 from mercer.inference.greedy import Greedy, GreedySolution
 from mercer.kernels import RBF
 from mercer.likelihoods import Gaussian
@@ -48,8 +49,8 @@ def _bars(rows: Split, width: float, every: int) -> tuple[Estimate, Estimate]:
     model = SparseGreedyGPRegressor(
         kernel, Gaussian(NOISE), mean="zero", optimizer=None, tol=_TOL, random_state=0
     )
-    model.fit(rows.X, rows.y)
-    shared = model.predict_variance_bounds(rows.X_test, tol=_TOL).n_kernels
+    basis = model.fit(rows.X, rows.y).basis_indices_
+    shared = LatentVarianceBounds(kernel, rows.X, basis, NOISE)(rows.X_test, gap=_TOL).n_kernels
     return Estimate.of(own), Estimate.of(shared.astype(float))
 
 

@@ -59,11 +59,17 @@ class Claim:
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a figure: its label, and the places of its points."""
+    """A line of a figure: its label, and the places of its points.
+
+    spread : (n,) what is drawn to either side of y: a band along a line, bars at single points
+    dots : whether the points are drawn alone, without a line through them
+    """
 
     label: str
     x: Floats
     y: Floats
+    spread: Floats | None = None
+    dots: bool = False
 
 
 @dataclass(frozen=True)

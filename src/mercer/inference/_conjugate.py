@@ -16,10 +16,14 @@ from numpy.typing import NDArray
 
 from mercer.inference._products import Products
 
-__all__ = ["Coefficients", "Descent", "descend", "gaps"]
+__all__ = ["Coefficients", "Descent", "Progress", "descend", "gaps"]
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
+#: Told of what has been done so far.
+Progress = Callable[[str], None]
+
+_OFTEN = 10  # steps after which it is told
 
 
 # The coefficients of the steps of one right-hand side: of the descent, and of conjugation. They are
@@ -62,6 +66,7 @@ def descend(
     enough: Callable[[Floats, Floats, Floats, Floats, NDArray[np.intp]], Flags],
     max_iter: int,
     keep: bool = False,
+    progress: Progress | None = None,
 ) -> Descent:
     """Solve (K + 1) A = B.
 
@@ -79,6 +84,8 @@ def descend(
         The most steps.
     keep : bool
         Whether Ctrl-C ends the descent where it is, rather than being passed on.
+    progress : function, optional
+        Told of steps, now and then.
     """
     k = B.shape[1]
     found = Descent(np.zeros(B.shape), np.array(B), [[] for _ in range(k)], 0, "")
@@ -100,6 +107,8 @@ def descend(
             lost = ~((curvature > 0) & (rho > 0))  # rounding is all that is left
             step = np.where(lost, 0.0, rho / np.where(lost, 1.0, curvature))
             count += 1
+            if progress is not None and count % _OFTEN == 0:
+                progress(f"{count} steps, {going.size} of {k} columns to go")
             A += step * D
             R -= step * product
             Z = precondition(R)

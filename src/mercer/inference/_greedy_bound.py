@@ -36,6 +36,8 @@ _NEAR = 2.0
 _SHARE = 0.2
 _STEPS = 20  # conjugate gradients at most
 _EPS = float(np.finfo(float).eps)
+# Bounds no farther from 0 than so many times what may be rounding of them are 0.
+_NOTHING = 4.0
 # Products that a look may take, and rows chosen whose product with a candidate takes as long as the
 # candidate's value of the kernel: what decides when a look is overdue.
 _PRODUCTS, _AS_LONG = 8.0, 100.0
@@ -71,9 +73,9 @@ class LowerBound:
 
     def _begin_at_targets(self) -> None:
         """Take the bound that any function has, -|y|^2/2."""
-        square = 0.5 * float(np.sum(self.rows.Y**2))
-        self.rounding = len(self.rows) * _EPS * square
-        self.value = -square - self.rounding
+        self._square = 0.5 * float(np.sum(self.rows.Y**2))
+        self.rounding = len(self.rows) * _EPS * self._square
+        self.value = -self._square - self.rounding
 
     def _times(self, A: Floats) -> Floats:
         self.n_products += 1
@@ -100,6 +102,22 @@ class LowerBound:
         if self.subset is not None:
             self.subset.retarget()
             self._prove(self.subset.lower, "subset")
+
+    def below(self, upper: float) -> float:
+        """Return what L_min is at least, beside a function whose L is `upper`."""
+        return min(self.value, upper - self.rounding)
+
+    def gap(self, upper: float) -> float:
+        """Return the Gap (BKM 84) of a function whose L is `upper`.
+
+        Bounds that differ from 0 by rounding of |y|^2/2, which both are sums of, say that there is
+        nothing to explain. They are 2 apart in units of each other, so that they are held against
+        |y|^2/2.
+        """
+        lower = self.below(upper)
+        if 0 < -lower <= _NOTHING * self.rounding and upper <= 0:
+            return (upper - lower) / self._square
+        return quadratic.gap(upper, lower)
 
     def is_rounding(self, upper: float) -> bool:
         """Whether all that is between L and its bound may be rounding, which no row can mend."""

@@ -119,6 +119,16 @@ class Factor:
         self.explained = np.einsum("ip,ip->p", parts, parts)
         self.gains = np.einsum("ip,ip->i", parts, parts).tolist()
 
+    def least_squares(self, Y: Floats, H: Floats) -> Floats:
+        """Return the coefficients beta (r, P) for which Y ~ N(H beta, V V' + s2) is most likely.
+
+        (V V' + s2)^-1 is (1 - W W')/s2, of which [1 - W W'; B W'] is a root: a factor of it has the
+        digits that normal equations lose. O(n k (r + P)).
+        """
+        W, B = self.W, self.B
+        left, right = (np.vstack([M - W @ (W.T @ M), B @ (W.T @ M)]) for M in (H, Y))
+        return np.asarray(np.linalg.lstsq(left, right)[0])
+
     def section(self, variance: float, cross: Floats) -> Section:
         """Return what is known of a row with k_jj = `variance` and k_Ij = `cross`: O(k^2).
 

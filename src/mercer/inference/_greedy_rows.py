@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.blas import dgemm
 
-from mercer.compute import blas_for, row_blocks
 from mercer.errors import NotPositiveDefiniteError
 from mercer.inference.duals import RowProblem
 from mercer.kernels import Kernel
@@ -17,9 +16,6 @@ __all__ = ["GreedyRows"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
-
-# Rows of a block of K that is passed over: for each the kernel scales all rows anew.
-_ROWS = 256
 
 
 class GreedyRows:
@@ -58,17 +54,17 @@ class GreedyRows:
         self.problem = RowProblem(self.Y, self.noise, self.problem.times, self.root)
 
     def times(self, A: Floats) -> Floats:
-        """Return K A for A (n, P): n^2 values of the kernel, and no more memory than A has."""
+        """Return K A for A (n, P): n^2/2 values of the kernel, and no more memory than A has."""
         return self.problem.times(A)
 
-    def columns(self, rows: Indices) -> Floats:
-        """Return these columns of K, (n, c), Fortran order."""
-        return self._weighted(self.kernel(self.X[rows], self.X), rows, slice(None)).T
+    def column(self, row: int) -> Floats:
+        """Return a column of K, (n,)."""
+        return np.asarray(self.block(np.array([row]), slice(None))[0])
 
-    def block(self, rows: Indices, columns: Indices) -> Floats:
+    def block(self, rows: Indices, columns: Indices | slice) -> Floats:
         """Return these rows and columns of K."""
         if not len(rows):
-            return np.empty((0, len(columns)))
+            return np.empty((0, len(self.diagonal[columns])))
         return self._weighted(self.kernel(self.X[rows], self.X[columns]), rows, columns)
 
     def _weighted(self, K: Floats, rows: Any, columns: Any) -> Floats:
@@ -76,31 +72,30 @@ class GreedyRows:
             K *= self.root[rows][:, None] * self.root[columns]
         return K
 
-    def products(self, K: Floats, W: Floats, R: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return W'K (k, c), R'K (P, c) and the squared lengths of some columns K (n, c)."""
-        if not W.shape[1]:
-            parts = np.empty((0, K.shape[1]))
-        else:
-            with blas_for(int(np.cbrt(float(W.size) * K.shape[1]))):
-                parts = np.asarray(dgemm(1.0, W, K, trans_a=1))
-        return parts, R.T @ K, np.einsum("ij,ij->j", K, K)
+    def products(self, rows: Indices, W: Floats, R: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return W'K_c (k, c), R'K_c (P, c) and the squared lengths of some columns c of K.
+
+        Values of the kernel are multiplied while they are in the cache, and not kept.
+        """
+
+        def sums(s: slice, K: Floats) -> tuple[Floats, Floats, Floats]:
+            K = self._weighted(K, rows, s)
+            return K @ W[s], K @ R[s], np.einsum("ij,ij->i", K, K)
+
+        found = self.kernel.map_blocks(sums, self.X[rows], self.X)
+        parts, slopes, lengths = map(_total, zip(*found, strict=True))
+        return parts.T, slopes.T, lengths
 
     def all_products(self) -> tuple[Floats, Floats]:
-        """Return K Y and the squared length of each column of K: n^2 values of the kernel."""
-        Y = self.Y if self.root is None else self.root[:, None] * self.Y
-        squared = None if self.root is None else self.root**2
+        """Return K Y and the squared length of each column of K: n^2/2 values of the kernel."""
+        Y = self.problem.rows(self.Y)
+        squared = np.ones(len(self)) if self.root is None else self.root**2
+        both = self.kernel.gram_times(self.X, np.column_stack([Y, squared]), squared=True)
+        return self.problem.rows(both[:, :-1]), squared * both[:, -1]
 
-        products, squares = [], []
-        # One after the other: the kernel has its own tiles, and blocks that wait for those of
-        # others would be in memory all at once.
-        for s in row_blocks(len(self), _ROWS):
-            K = self.kernel(self.X[s], self.X)
-            products.append(K @ Y)
-            if squared is None:
-                squares.append(np.einsum("ij,ij->i", K, K))
-            else:
-                squares.append(np.square(K, out=K) @ squared)
-        KY, lengths = np.concatenate(products), np.concatenate(squares)
-        if squared is None or self.root is None:
-            return KY, lengths
-        return self.root[:, None] * KY, squared * lengths
+
+def _total(terms: Sequence[Floats]) -> Floats:
+    total = terms[0].copy()
+    for term in terms[1:]:
+        total += term
+    return total

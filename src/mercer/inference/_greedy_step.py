@@ -97,8 +97,7 @@ class SomeRows:
 
     def _best(self, factor: Factor, drawn: Indices) -> Choice | None:
         rows, noise = self.rows, self.rows.noise
-        columns = rows.columns(drawn)
-        parts, slopes, lengths = rows.products(columns, factor.W, factor.residual)
+        parts, slopes, lengths = rows.products(drawn, factor.W, factor.residual)
         whole = parts + noise * factor.W[drawn].T
         residual = factor.residual[drawn].T
         slopes -= noise * (rows.Y[drawn].T - residual)
@@ -109,7 +108,7 @@ class SomeRows:
             row = int(drawn[i])
             section = section_of(rows, factor, row)
             if section.is_new:
-                return Choice(row, columns[:, i], section, parts[:, i])
+                return Choice(row, rows.column(row), section, parts[:, i])
             self.left[row] = False  # of no use
         return None
 
@@ -155,7 +154,7 @@ class AllRows:
                 return None
             section = section_of(self.rows, factor, row)
             if section.is_new:
-                column = self.rows.columns(np.array([row]))[:, 0]
+                column = self.rows.column(row)
                 return Choice(row, column, section, column @ factor.W)
             self.left[row] = False
         return None

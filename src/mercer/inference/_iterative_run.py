@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.inference._conjugate import descend, gaps
+from mercer.inference._conjugate import Progress, descend, gaps
 from mercer.inference._iterative_errors import log_ratio, unsolved
 from mercer.inference._iterative_mean import Estimate, estimate, first_estimate
 from mercer.inference._preconditioner import EXACT, Preconditioner, choose_pivots
@@ -133,9 +133,12 @@ class Work(NamedTuple):
 
 
 def run(
-    problem: IterativeProblem, out: Floats | None = None, keep: bool = False
+    problem: IterativeProblem,
+    out: Floats | None = None,
+    keep: bool = False,
+    progress: Progress | None = None,
 ) -> tuple[IterativeSolution, Work]:
-    """Return the solution, and what it was found with; `keep` as in `descend`."""
+    """Return the solution, and what it was found with; `keep` and `progress` as in `descend`."""
     settings = problem.settings
     n, outputs = problem.Y.shape
     root, pre, products = starting(problem, out)
@@ -162,7 +165,7 @@ def run(
             done &= (columns >= outputs) | (rho <= _NATS / outputs)
         return done
 
-    found = descend(products, pre.solve, right, enough, settings.max_iter, keep)
+    found = descend(products, pre.solve, right, enough, settings.max_iter, keep, progress)
     A, S, U = np.split(found.A, [outputs, probes], axis=1)
     R, RH, _ = np.split(found.R, [outputs, probes], axis=1)
     fit = Estimate(np.zeros((0, outputs)), np.zeros((0, 0)), 0.0)
@@ -178,12 +181,13 @@ def run(
     ratio = log_ratio(found.coefficients[probes:], n)
     error = 0.5 * outputs * ratio.std_error
     status, limit = found.status, max(_NATS, error)
-    A, R, certificate, more = _refined(products, pre, Y, A, settings, limit, status == "converged")
+    going = status == "converged"
+    A, R, certificate, more, ended = _refined(products, pre, Y, A, settings, limit, going, keep)
+    status = "interrupted" if ended else status
     square = float(np.sum(A * (Y + R)))  # Y'Q^-1 Y
     left = unsolved(pre, Y, A, R, H, S, RH, fit, problem.integrate)
     far = certificate.gap > max(settings.tol, _ROUNDING) or left > max(limit, _PART * square)
-    if status == "converged" and far:
-        status = "stopped"
+    status = "stopped" if status == "converged" and far else status
     solution = IterativeSolution(
         alpha=root[:, None] * A,
         beta=T @ (first + fit.beta),
@@ -235,8 +239,11 @@ def _refined(
     settings: Settings,
     nats: float,
     going: bool,
-) -> tuple[Floats, Floats, Bounds, int]:
+    keep: bool,
+) -> tuple[Floats, Floats, Bounds, int, bool]:
     """Return solutions whose Gap is as small as is wanted, their residuals, bounds, and steps.
+
+    And whether Ctrl-C has ended it, which passes on without `keep`.
 
     So is what they lack of the log evidence, in nats. The residual that is known from step to step
     drifts from the true one, and that of targets less their mean has a part of that of the
@@ -247,26 +254,29 @@ def _refined(
         return max(gap / settings.tol, 0.5 * float(np.sum(pre.squares(R))) / nats)
 
     R, certificate = _certified(products, Y, A)
-    left, steps = lacking(R, certificate.gap), 0
-    while going and left > 1.0:
-        base = A
+    found, left, steps = (A, R, certificate), lacking(R, certificate.gap), 0
+    try:
+        while going and left > 1.0:
+            base = found[0]
 
-        def enough(B: Floats, C: Floats, R: Floats, rho: Floats, columns: Indices) -> NDArray[Any]:
-            so_far = base[:, columns] + C  # noqa: B023 (called before it changes)
-            done = np.asarray(gaps(Y[:, columns], so_far, R) <= 0.25 * settings.tol)
-            return np.asarray(done & (rho <= nats / Y.shape[1]))
+            def enough(B: Floats, C: Floats, R: Floats, rho: Floats, columns: Indices) -> Any:
+                so_far = base[:, columns] + C  # noqa: B023 (called before it changes)
+                done = np.asarray(gaps(Y[:, columns], so_far, R) <= 0.25 * settings.tol)
+                return np.asarray(done & (rho <= nats / Y.shape[1]))
 
-        found = descend(products, pre.solve, R, enough, settings.max_iter)
-        steps += found.iterations
-        before, last = left, (A, R, certificate)
-        A = A + found.A
-        R, certificate = _certified(products, Y, A)
-        left = lacking(R, certificate.gap)
-        if not left < 0.5 * before:  # rounding is all there is
-            if not left <= before:
-                A, R, certificate = last
-            break
-    return A, R, certificate, steps
+            more = descend(products, pre.solve, found[1], enough, settings.max_iter)
+            steps, A = steps + more.iterations, base + more.A
+            R, certificate = _certified(products, Y, A)
+            before, left = left, lacking(R, certificate.gap)
+            if left <= before:
+                found = (A, R, certificate)
+            if not left < 0.5 * before:  # rounding is all there is
+                break
+    except KeyboardInterrupt:
+        if not keep:
+            raise
+        return *found, steps, True
+    return *found, steps, False
 
 
 def _certified(products: Products, Y: Floats, A: Floats) -> tuple[Floats, Bounds]:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from mercer.inference._online_moments import refresh
 from mercer.inference._tilted import Tilted
-from mercer.likelihoods import Likelihood
+from mercer.likelihoods import Gaussian, Likelihood
 from mercer.linalg.recursion import Arrays, Block, Rules, recursion
 from mercer.linalg.smoothing import SITES
 
@@ -43,7 +43,7 @@ def _learn_row(
     """Do what the compiled `advance` does for one row."""
     loop = recursion()
     weight, variance = block.weights[i], float(block.variances[i])
-    steps = int(np.ceil(weight))
+    steps = 1 if isinstance(likelihood, Gaussian) else int(np.ceil(weight))
     tilted = Tilted(likelihood, block.y[i], np.full(len(A.mu), weight / steps))
     for step in range(steps):
         if rules.keep < 1.0 and step == 0:

@@ -44,7 +44,7 @@ class VarianceBounds(NamedTuple):
     """What the variance of the function lies between, at each point.
 
     lower, upper : (q,), or (q, P) for several outputs
-    n_kernels : (q,) how many kernel functions of the basis the bounds were had with
+    n_kernels : (q,) how many kernel functions the bounds were had with
     """
 
     lower: Floats
@@ -83,23 +83,28 @@ class LatentVarianceBounds:
         self._sure = max(0.0, 1.0 - 4.0 * _EPS * float(np.trace(own)) / noise)
         self._own = cholesky(own).L
 
-    def __call__(self, Z: Any, tol: float | None = None) -> VarianceBounds:
+    def __call__(
+        self, Z: Any, tol: float | None = None, gap: float | None = None
+    ) -> VarianceBounds:
         """Return the bounds at points Z: O(n m) each.
 
         Parameters
         ----------
         Z : inputs, q rows
         tol : float, optional
-            No more of the basis is taken than makes the relative distance of the two bounds on
-            k'(K + s2)^-1 k, 2 (a - b)/(a + b), at most this. Without it all is.
+            No more of the basis is taken than brings the bounds as near to each other as this, in
+            units of k(x, x). Without it all is.
+        gap : float, optional
+            The same for the distance of the bounds on k'(K + s2)^-1 k relative to their mean, as
+            the paper counts kernels (BKM 84).
         """
         Z = self.kernel.inputs(Z, "Z")
         if len(Z) == 0:
             return VarianceBounds(np.empty(0), np.empty(0), np.empty(0, dtype=np.intp))
-        parts = [self._block(Z[s], tol) for s in row_blocks(len(Z), _POINTS)]
+        parts = [self._block(Z[s], tol, gap) for s in row_blocks(len(Z), _POINTS)]
         return VarianceBounds(*(np.concatenate(each) for each in zip(*parts, strict=True)))
 
-    def _block(self, Z: Any, tol: float | None) -> VarianceBounds:
+    def _block(self, Z: Any, tol: float | None, gap: float | None) -> VarianceBounds:
         m = len(self.basis)
 
         def sums(X: Any, W: Floats, root: Floats) -> Floats:
@@ -113,10 +118,12 @@ class LatentVarianceBounds:
         least = self._sure * np.cumsum(seen**2, axis=0)
         most = np.maximum(square - np.cumsum(found[:m] ** 2, axis=0), 0.0) / self.noise
         most += (8.0 + m + _KEPT) * _EPS * square / self.noise
-        last = np.full(len(Z), m - 1)
+        close = np.zeros(least.shape, dtype=bool)
         if tol is not None:
-            close = 2.0 * (most - least) <= tol * (most + least)
-            last = np.where(np.any(close, axis=0), np.argmax(close, axis=0), m - 1)
+            close |= most - least <= tol * prior
+        if gap is not None:
+            close |= 2.0 * (most - least) <= gap * (most + least)
+        last = np.where(np.any(close, axis=0), np.argmax(close, axis=0), m - 1)
         least, most = (each[last, np.arange(len(Z))] for each in (least, most))
         upper = np.clip(prior - least, 0.0, None)
         return VarianceBounds(np.clip(prior - most, 0.0, upper), upper, (last + 1).astype(np.intp))
@@ -129,7 +136,7 @@ def _orthogonal(rows: GreedyRows, basis: NDArray[np.intp]) -> Floats:
         section = section_of(rows, factor, row)
         new[i] = section.is_new
         if section.is_new:
-            column = rows.columns(np.array([row]))[:, 0]
+            column = rows.column(row)
             factor.add(row, column, section, column @ factor.W)
     if np.all(new):
         return factor.W

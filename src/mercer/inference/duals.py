@@ -46,10 +46,10 @@ class RowProblem:
     ) -> Self:
         """Return the problem for targets Y (n, P) less the mean, without a matrix of n^2."""
         if weights is None:
-            return cls(Y, noise, lambda A: kernel.times(X, X, A))
+            return cls(Y, noise, lambda A: kernel.gram_times(X, A))
         root = np.sqrt(weights)
         r = root[:, None]
-        return cls(r * Y, noise, lambda A: r * kernel.times(X, X, r * A), root)
+        return cls(r * Y, noise, lambda A: r * kernel.gram_times(X, r * A), root)
 
     def rows(self, values: Floats) -> Floats:
         """Return w^1/2 times values (n, k) of functions at the rows: F, or columns of K or V."""

@@ -12,16 +12,17 @@ is not the evidence, and says nothing about these.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mercer.compute import blas_for
 from mercer.errors import NotPositiveDefiniteError
-from mercer.inference import quadratic
 from mercer.inference._greedy_bound import DUALS, LowerBound
 from mercer.inference._greedy_dual import SubsetDual
 from mercer.inference._greedy_factor import Factor
+from mercer.inference._greedy_records import GreedySolution, GreedyState, powers, tolerance
 from mercer.inference._greedy_rows import GreedyRows
 from mercer.inference._greedy_step import AllRows, Choice, SomeRows, section_of, starting_scores
 from mercer.inference.duals import one_noise
@@ -36,47 +37,6 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 #: Told of each row that was added: how many there are, and the Gap.
 Progress = Callable[[int, float], None]
-
-
-class GreedySolution(NamedTuple):
-    """Where a greedy fit stands.
-
-    indices : (m,) numbers of the rows that are the basis, in the order in which they were added
-    coefficients : (m, P) alpha (BKM 86), of their kernel sections
-    fitted : (n, P) the values of f at the rows
-    bounds : what L_min lies between (BKM 80), summed over outputs, and the Gap (BKM 84)
-    gaps : (m,) the Gap when there were 1, 2, ..., m rows: it never increases
-    status : "certified" (the Gap is at most `tol`), "stopped" (there are as many rows as may be),
-        "exhausted" (no row has anything but rounding to add), "interrupted" or "estimated"
-    source : the dual that the lower bound is from
-    n_products : how many products with the n x n kernel matrix it took
-    """
-
-    indices: Indices
-    coefficients: Floats
-    fitted: Floats
-    bounds: Bounds
-    gaps: Floats
-    status: str
-    source: str
-    n_products: int
-
-
-class GreedyState(NamedTuple):
-    """What a fit can be taken up from, in arrays.
-
-    indices : (m,) rows of the basis
-    left : (n,) mask over the rows that may still be drawn
-    gaps : (m,)
-    lower : the best lower bound
-    subset : (k,) rows of the dual's own subset
-    """
-
-    indices: Indices
-    left: NDArray[np.bool_]
-    gaps: Floats
-    lower: float
-    subset: Indices
 
 
 class Greedy:
@@ -108,9 +68,8 @@ class Greedy:
     Notes
     -----
     O(n m^2) time for each candidate, most of it in one matrix product a step, and n values of the
-    kernel for each; n m doubles of memory, and n for each candidate. The first step, and each
-    product that a dual on all rows takes, is another n^2 values of the kernel: five to ten in all,
-    most often.
+    kernel for each; n m doubles of memory. The first step, and each product that a dual on all rows
+    takes, is another n^2/2 values of the kernel: five to ten in all, most often.
 
     Examples
     --------
@@ -144,7 +103,7 @@ class Greedy:
         if dual not in DUALS:
             raise ValueError(f"dual must be one of {', '.join(map(repr, DUALS))}, got {dual!r}")
         number = n if n_candidates is None else whole_number("n_candidates", n_candidates)
-        s2, w = one_noise(noise_variances(noise, n), _powers(weights, n))
+        s2, w = one_noise(noise_variances(noise, n), powers(weights, n))
         self.rows = GreedyRows(kernel, X, target_columns(y, n), s2, w)
         self._number, self._seed, self._all = number, seed, n_candidates is None
         self.factor = Factor(self.rows.Y, s2)
@@ -166,19 +125,23 @@ class Greedy:
     @property
     def lower(self) -> float:
         """What L_min is at least, with rounding allowed for."""
-        return min(self._bound.value, self.upper - self._bound.rounding)
+        return self._bound.below(self.upper)
 
     @property
     def gap(self) -> float:
-        """The Gap (BKM 84), with what may be rounding of the bounds in it."""
-        return quadratic.gap(self.upper, self.lower)
+        """The Gap (BKM 84), with what may be rounding of the bounds in it.
+
+        Where all that a function could explain is rounding of the targets' squares, it is relative
+        to these.
+        """
+        return self._bound.gap(self.upper)
 
     @property
     def proved(self) -> Floats:
         """The Gap that the bound there is now proves with 1, 2, ..., m rows, (m,)."""
         uppers = np.maximum(-0.5 * np.cumsum(self.factor.gains), self.upper)
         uppers[-1:] = self.upper
-        return np.array([quadratic.gap(upper, self.lower) for upper in uppers])
+        return np.array([self._bound.gap(upper) for upper in uppers])
 
     @property
     def state(self) -> GreedyState:
@@ -186,20 +149,12 @@ class Greedy:
         left = np.ones(len(self.rows), dtype=bool)
         if self._candidates is not None:
             left = self._candidates.left.copy()
-        subset = self._bound.subset
-        return GreedyState(
-            np.array(self.factor.indices, dtype=np.intp),
-            left,
-            np.array(self._gaps),
-            self._bound.value,
-            np.array(subset.indices if subset is not None else [], dtype=np.intp),
-        )
+        subset = [] if self._bound.subset is None else self._bound.subset.indices
+        rows, others = (np.array(each, dtype=np.intp) for each in (self.factor.indices, subset))
+        return GreedyState(rows, left, np.array(self._gaps), self._bound.value, others)
 
     def resume(self, state: GreedyState) -> None:
-        """Go on from a fit of the same rows, kernel and noise, by the same options: O(n m^2).
-
-        It costs what a step costs without its candidates.
-        """
+        """Go on from a fit of the same rows, kernel and noise, by the same options: O(n m^2)."""
         self._begin(state.indices)
         self._candidates_in_use().left &= state.left
         if self._bound.subset is not None:
@@ -211,16 +166,10 @@ class Greedy:
     def coefficients(self, y: ArrayLike, H: Floats) -> Floats:
         """Return the coefficients (r, P) of a mean H beta for targets y, given the basis: O(n m).
 
-        By generalised least squares, y ~ N(H beta, V V' + noise), which is DTC's evidence (UV 20a).
+        They are DTC's (UV 20a).
         """
-        rows, W = self.rows, self.factor.W
-        Y = rows.problem.rows(target_columns(y, len(rows)))
-        H = rows.problem.rows(H)
-        left = H - W @ (W.T @ H)
-        # of which [left; -B W'H] is the root: a factor of it has the digits that a product loses
-        root = np.vstack([left, self.factor.B @ (W.T @ H)])
-        both = np.vstack([Y - W @ (W.T @ Y), self.factor.B @ (W.T @ Y)])
-        return np.asarray(np.linalg.lstsq(root, both)[0])
+        rows = self.rows.problem.rows
+        return self.factor.least_squares(rows(target_columns(y, len(self.rows))), rows(H))
 
     def retarget(self, y: ArrayLike) -> None:
         """Take other targets, with the same basis: O(n m). Bounds are those of the last dual.
@@ -259,10 +208,13 @@ class Greedy:
             Whether the Gap is to be proved. Without it the fit ends where candidates, a sample of
             the rows, say that the residual dual may prove twice `tol`; the status is "estimated".
         """
-        tol = _tolerance(tol)
+        tol = tolerance(tol)
         limit = len(self.rows) if most is None else whole_number("most", most)
         try:
-            status = self._grow(tol, limit, progress, certify)
+            # Tiles have the cores: threads of the BLAS, woken for the little that is between
+            # them, would go on spinning beside these.
+            with blas_for(0):
+                status = self._grow(tol, limit, progress, certify)
         except KeyboardInterrupt:
             if not self.factor.indices:
                 raise  # there is nothing to return yet
@@ -318,7 +270,7 @@ class Greedy:
             scores = np.where(rows.diagonal > 0, starting_scores(rows, KY, lengths), -1.0)
             indices = [int(np.argmax(scores))]
         for row in map(int, indices):
-            column = rows.columns(np.array([row]))[:, 0]
+            column = rows.column(row)
             section = section_of(rows, self.factor, row)
             self._add(Choice(row, column, section, column @ self.factor.W))
         if first:
@@ -339,26 +291,7 @@ class Greedy:
         if rows.root is not None:
             coefficients *= rows.root[factor.indices][:, None]
             fitted /= rows.root[:, None]
-        return GreedySolution(
-            np.array(factor.indices, dtype=np.intp),
-            coefficients,
-            fitted,
-            Bounds(self.lower, self.upper, self.gap),
-            np.array(self._gaps),
-            status,
-            self._bound.source,
-            self._bound.n_products,
-        )
-
-
-def _powers(weights: ArrayLike | None, n: int) -> Floats | None:
-    w = None if weights is None else np.asarray(weights, dtype=float)
-    if w is not None and not (w.shape == (n,) and np.all((w > 0) & np.isfinite(w))):
-        raise ValueError(f"weights must be {n} positive numbers, one for each row, got {weights!r}")
-    return w
-
-
-def _tolerance(tol: Any) -> float:
-    if isinstance(tol, bool) or not isinstance(tol, int | float | np.number) or not 0 <= tol < 2:
-        raise ValueError(f"tol must be a number from 0 to less than 2, got {tol!r}")
-    return float(tol)
+        indices, gaps = np.array(factor.indices, dtype=np.intp), np.array(self._gaps)
+        proved, bound = Bounds(self.lower, self.upper, self.gap), self._bound
+        found = indices, coefficients, fitted, proved, gaps
+        return GreedySolution(*found, status, bound.source, bound.n_products)

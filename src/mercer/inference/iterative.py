@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from scipy.linalg.blas import dtrsm
 
 from mercer.compute import blas_for, row_blocks
-from mercer.inference._conjugate import descend
+from mercer.inference._conjugate import Progress, descend
 from mercer.inference._iterative_errors import quadratics, rounding_of
 from mercer.inference._iterative_run import (
     IterativeProblem,
@@ -36,6 +36,7 @@ from mercer.inference._iterative_run import (
     starting,
 )
 from mercer.inference._low_rank_adjoint import pull_low_rank, pull_nystrom
+from mercer.inference._variance_bounds import VarianceBounds
 from mercer.inference.exact import process
 from mercer.linalg import cholesky
 from mercer.means import Mean
@@ -45,7 +46,6 @@ __all__ = [
     "IterativeAdjoints",
     "IterativeProblem",
     "IterativeSolution",
-    "LatentVariances",
     "Settings",
     "evidence",
     "posterior",
@@ -70,13 +70,6 @@ class IterativeAdjoints(NamedTuple):
     theta: Floats
     log_noise: float
     mean: Floats
-
-
-class LatentVariances(NamedTuple):
-    """What the variance of the function at new rows lies between, (k,) each."""
-
-    lower: Floats
-    upper: Floats
 
 
 def solve(problem: IterativeProblem, out: Floats | None = None) -> IterativeSolution:
@@ -124,7 +117,11 @@ def evidence(
 
 
 def posterior(
-    problem: IterativeProblem, mean: Mean, scale: Floats, out: Floats | None = None
+    problem: IterativeProblem,
+    mean: Mean,
+    scale: Floats,
+    out: Floats | None = None,
+    progress: Progress | None = None,
 ) -> tuple[Posterior, IterativeSolution]:
     """Return the posterior process, its variances conservative, and the solution.
 
@@ -137,23 +134,45 @@ def posterior(
     for sections at the pivots. Its product with K takes 2 n^2 m operations, once; a variance then
     takes O(n m). `variance_bounds` has them to any digits.
 
-    Ctrl-C ends the iterations where they are: the status and the Gap of the solution tell.
+    Ctrl-C ends the iterations where they are: the status and the Gap of the solution tell. While
+    products with F are made, it leaves those columns of F that have theirs: variances are larger.
+
+    `progress` is told of steps, and of columns.
     """
-    solution, work = run(problem, out, keep=True)
-    return process(problem, solution, _explained(problem, work), mean, scale), solution
-
-
-def _explained(problem: IterativeProblem, work: Work) -> Dense | None:
-    """Return the factor A of a covariance: A'A = F (F'Q F)^-1 F' in the user's units."""
+    solution, work = run(problem, out, keep=True, progress=progress)
     F = work.preconditioner.root_of_inverse()
+    G, done = _products_with(F, work, progress)
+    if done < F.shape[1]:
+        F, G = np.array(F[:, :done], order="F"), np.array(G[:done, :done], order="F")
+        solution = solution._replace(status="interrupted")
+    return process(problem, solution, _explained(problem, work, F, G), mean, scale), solution
+
+
+def _products_with(F: Floats, work: Work, progress: Progress | None) -> tuple[Floats, int]:
+    """Return F'Q F, and how many of its columns were made before Ctrl-C ended it."""
+    m, done = F.shape[1], 0
+    G = np.empty((m, m), order="F")
+    try:
+        for columns in row_blocks(m, _COLUMNS):
+            block = np.ascontiguousarray(F[:, columns])
+            with blas_for(m):
+                G[:, columns] = F.T @ (work.products.times(block) + block)
+            done = columns.stop
+            if progress is not None:
+                progress(f"variances: {done} of {m} columns")
+    except KeyboardInterrupt:
+        pass
+    return G, done
+
+
+def _explained(problem: IterativeProblem, work: Work, F: Floats, G: Floats) -> Dense | None:
+    """Return the factor A of a covariance: A'A = F (F'Q F)^-1 F' in the user's units.
+
+    G = F'Q F; both are overwritten.
+    """
     m = F.shape[1]
     if not m:
         return None
-    G = np.empty((m, m), order="F")  # F'Q F
-    for columns in row_blocks(m, _COLUMNS):
-        block = np.ascontiguousarray(F[:, columns])
-        with blas_for(m):
-            G[:, columns] = F.T @ (work.products.times(block) + block)
     # Sums round G_ij by units of g_i g_j, and F'k_x by units of g: with as much on the diagonal A'A
     # is smaller than both can have made it. So it is by jitter, if any is needed.
     size = work.root * np.sqrt(problem.kernel.diag(problem.X))
@@ -167,7 +186,7 @@ def _explained(problem: IterativeProblem, work: Work) -> Dense | None:
 
 def variance_bounds(
     problem: IterativeProblem, X: Any, tol: float = 1e-6, out: Floats | None = None
-) -> LatentVariances:
+) -> VarianceBounds:
     """Return what the latent variances at new rows lie between, by solves of their own.
 
     With a near Q^-1 k_x, whose residual is r = k_x - Q a, and P <= Q the preconditioner,
@@ -206,4 +225,5 @@ def variance_bounds(
         explained = quadratics(pre, size, found.A, sections, R, np.sqrt(prior[rows]))
         lower[rows] = prior[rows] - explained.upper
         upper[rows] = prior[rows] - explained.lower
-    return LatentVariances(np.clip(lower, 0.0, prior), np.clip(upper, 0.0, prior))
+    used = np.full(len(new), len(problem.X), dtype=np.intp)
+    return VarianceBounds(np.clip(lower, 0.0, prior), np.clip(upper, 0.0, prior), used)

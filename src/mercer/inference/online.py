@@ -1,4 +1,4 @@
-"""Sparse on-line Gaussian processes: one row at a time, in bounded memory (SOGP 3.3).
+"""Sparse on-line Gaussian processes: one row at a time, in bounded memory (SOGP section 3.3).
 
 The posterior so far is the prior of the next row. Its likelihood is projected on the nearest
 Gaussian process by two numbers, the derivatives q and r of log E[p(y | f)] (SOGP 2.7), and the
@@ -227,8 +227,8 @@ class OnlineProcess:
         Y : array of shape (n, P)
             Observations; labels are -1 and 1.
         weights : array of shape (n,), optional
-            Powers of the likelihood. A row of weight 2 is learned twice; one of weight 1.5 in two
-            steps of power 3/4.
+            Powers of the likelihood, at once for Gaussian noise. For other noise a row of weight 2
+            is learned twice, and one of weight 1.5 in two steps of power 3/4.
         """
         X = self.kernel.inputs(X)
         n, outputs = len(X), len(self.arrays.mu)

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from mercer.kernels.base import BlockGradient
 from mercer.kernels.dot import Dot, norms
-from mercer.kernels.stationary import length_bounds
 from mercer.kernels.tiles import contract, origin
+from mercer.kernels.units import length_bounds
 from mercer.linalg import loops
 from mercer.params import Parameter, positive
 from mercer.registry import storable

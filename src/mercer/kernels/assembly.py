@@ -7,41 +7,25 @@ pullbacks are put together here, on Mercer's threads, and nothing larger than th
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mercer.compute import blas_for, map_tiles, row_blocks
+from mercer.kernels.gradients import BlockGradient, KernelGradient
 from mercer.kernels.tiles import TILE, pair, plain_tile, symmetric_tile, transposed, upper
 from mercer.linalg import loops
 from mercer.params import Parametrised
 
-__all__ = ["Assembled", "BlockGradient", "KernelGradient"]
+__all__ = ["Assembled"]
 
 Floats = NDArray[np.float64]
+Result = TypeVar("Result")
 
-
-class KernelGradient(NamedTuple):
-    """Derivatives of a scalar L: in `theta` (p,), in X (n, d) and in Z (m, d)."""
-
-    theta: Floats
-    X: Floats | None
-    Z: Floats | None
-
-
-class BlockGradient(NamedTuple):
-    """Derivatives of L = sum(G * K) for one tile, and L itself.
-
-    theta : (p,), over the free parameters
-    A, B : (a, d) and (b, d), or None where inputs were not asked for
-    inner : sum(G * K); a scale factor's derivative, which most tiles get for nothing
-    """
-
-    theta: Floats
-    A: Floats | None
-    B: Floats | None
-    inner: float
+# Tiles whose values are multiplied as they are computed: so many are worked on before what they
+# give is added up.
+_TOGETHER = 64
 
 
 class Assembled(Parametrised):
@@ -77,6 +61,26 @@ class Assembled(Parametrised):
                 out[i] += self._checked_block(A[i], B[j]) @ V[j]
         return out
 
+    def _times_both(
+        self, A: Any, B: Any, U: Floats, V: Floats, squared: bool
+    ) -> tuple[Floats, Floats]:
+        """Return k(A, B) V (a, P) and k(A, B)' U (b, P), for any numbers of rows.
+
+        If `squared`, the last of their columns are of the values' squares.
+        """
+        out, back = np.zeros((len(A), V.shape[1])), np.zeros((len(B), V.shape[1]))
+        for i in self._cut(len(A)):
+            for j in self._cut(len(B)):
+                K = self._checked_block(A[i], B[j])
+                plain = slice(0, V.shape[1] - squared)
+                out[i, plain] += K @ V[j, plain]
+                back[j, plain] += K.T @ U[i, plain]
+                if squared:
+                    np.square(K, out=K)
+                    out[i, -1] += K @ V[j, -1]
+                    back[j, -1] += K.T @ U[i, -1]
+        return out, back
+
     def _diag(self, A: Any) -> Floats:
         """Return k(x, x) for each row, a fresh array."""
         raise NotImplementedError(f"{type(self).__name__} must define _diag(A)")
@@ -100,6 +104,12 @@ class Assembled(Parametrised):
 
     def _cut(self, n: int) -> list[slice]:
         return row_blocks(n, TILE if self._tiled else max(n, 1))
+
+    def _wide_cut(self, n: int, m: int) -> list[slice]:
+        """Return the columns of tiles of an (n, m) matrix: more of them where rows are few."""
+        if not self._tiled:
+            return self._cut(m)
+        return row_blocks(m, min(max(TILE, TILE**2 // max(n, 1)), 8 * TILE))
 
     def _run(self, function: Callable[[Any], Any], tiles: list[Any]) -> list[Any]:
         # Products of tiles are too small for the BLAS's threads, on a busy machine by far.
@@ -127,7 +137,7 @@ class Assembled(Parametrised):
             def fill(tile: tuple[slice, slice]) -> None:
                 K[tile] = self._checked_block(X[tile[0]], Z[tile[1]])
 
-            self._run(fill, [(i, j) for i in rows for j in self._cut(len(Z))])
+            self._run(fill, [(i, j) for i in rows for j in self._wide_cut(n, len(Z))])
             return K
 
         def mirror(tile: tuple[slice, slice]) -> None:
@@ -175,6 +185,46 @@ class Assembled(Parametrised):
         size = 2 * TILE if self._tiled else max(len(X), 1)
         self._run(fill, [(rows,) for rows in row_blocks(len(X), size)])
         return out
+
+    def gram_times(self, X: Any, V: Floats, *, squared: bool = False) -> Floats:
+        """Return k(X, X) V of shape (n, P) for V (n, P), without the matrix.
+
+        Each value is computed once, for the two rows that it belongs to. If `squared`, the last
+        column of V is multiplied by the squares of the values instead.
+        """
+        X = self.inputs(X)
+        if not self._tiled:  # work that tiles have in common is done once a band
+            bands = row_blocks(len(X), TILE)
+            parts = [self._times_both(X[i], X, V[i], V, squared)[0] for i in bands]
+            return np.concatenate(parts) if parts else np.zeros(V.shape)
+        out, tiles = np.zeros(V.shape), upper(row_blocks(len(X), 4 * TILE))
+
+        def both(tile: tuple[slice, slice]) -> tuple[Floats, Floats]:
+            i, j = tile
+            return self._times_both(*pair(X, i, j), V[i], V[j], squared)
+
+        for group in row_blocks(len(tiles), _TOGETHER):
+            for (i, j), parts in zip(tiles[group], self._run(both, tiles[group]), strict=True):
+                out[i] += parts[0]
+                if i != j:
+                    out[j] += parts[1]
+        return out
+
+    def map_blocks(
+        self, function: Callable[[slice, Floats], Result], X: Any, Z: Any
+    ) -> list[Result]:
+        """Return function(rows, k(X, Z[rows])) for pieces of Z, in their order, without the matrix.
+
+        A piece is in the cache if X has no more than a few hundred rows. The function is called on
+        Mercer's threads; it may change the block, and must keep nothing of it.
+        """
+        X = self.inputs(X)
+        Z = self._second(X, Z)
+
+        def call(piece: tuple[slice]) -> Result:
+            return function(piece[0], self._checked_block(X, Z[piece[0]]))
+
+        return self._run(call, [(rows,) for rows in self._wide_cut(len(X), len(Z))])
 
     def diag(self, X: Any) -> Floats:
         """Return k(x, x) for each row of X, shape (n,)."""

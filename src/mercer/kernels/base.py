@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mercer.kernels.assembly import BlockGradient, KernelGradient
+from mercer.kernels.gradients import BlockGradient, KernelGradient
 from mercer.kernels.units import InUnits
 from mercer.params import Parameter
 from mercer.registry import from_json, to_json

@@ -140,6 +140,11 @@ class On(OfOne):
     def _times(self, A: Any, B: Any, V: Floats) -> Floats:
         return self.kernel._times(self._select(A), self._select(B), V)
 
+    def _times_both(
+        self, A: Any, B: Any, U: Floats, V: Floats, squared: bool
+    ) -> tuple[Floats, Floats]:
+        return self.kernel._times_both(self._select(A), self._select(B), U, V, squared)
+
     def _diag(self, A: Any) -> Floats:
         return self.kernel._diag(self._select(A))
 

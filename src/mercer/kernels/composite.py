@@ -101,6 +101,18 @@ class Sum(_Several):
             total += child._times(A, B, V)
         return total
 
+    def _times_both(
+        self, A: Any, B: Any, U: Floats, V: Floats, squared: bool
+    ) -> tuple[Floats, Floats]:
+        if squared:  # the square of a sum is no sum of squares
+            return super()._times_both(A, B, U, V, squared)
+        out, back = self._children[0]._times_both(A, B, U, V, squared)
+        for child in self._children[1:]:
+            more, more_back = child._times_both(A, B, U, V, squared)
+            out += more
+            back += more_back
+        return out, back
+
     def _log_size(self, widths: Floats) -> float:
         # no number serves terms of very different sizes: the middle
         return float(np.mean([child._log_size(widths) for child in self._children]))

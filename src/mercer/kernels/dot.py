@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mercer.kernels.base import BlockGradient, Kernel
-from mercer.kernels.stationary import length_bounds
 from mercer.kernels.tiles import contract
+from mercer.kernels.units import length_bounds
 from mercer.params import Parameter, positive
 from mercer.registry import storable
 

@@ -73,6 +73,16 @@ class Scaled(OfOne):
     def _times(self, A: Any, B: Any, V: Floats) -> Floats:
         return self.variance * self.kernel._times(A, B, V)
 
+    def _times_both(
+        self, A: Any, B: Any, U: Floats, V: Floats, squared: bool
+    ) -> tuple[Floats, Floats]:
+        both = self.kernel._times_both(A, B, U, V, squared)
+        for part in both:
+            part *= self.variance
+            if squared:
+                part[:, -1] *= self.variance
+        return both
+
     def _diag(self, A: Any) -> Floats:
         return self.variance * self.kernel._diag(A)
 

@@ -19,11 +19,12 @@ from numpy.typing import ArrayLike, NDArray
 from mercer.kernels.base import BlockGradient, Kernel
 from mercer.kernels.bessel import matern_slope, matern_value
 from mercer.kernels.tiles import contract, origin, scratch
+from mercer.kernels.units import length_bounds
 from mercer.linalg import PROFILES, loops
 from mercer.params import Parameter, positive
 from mercer.registry import storable
 
-__all__ = ["RBF", "Exponential", "Matern", "RationalQuadratic", "Stationary", "length_bounds"]
+__all__ = ["RBF", "Exponential", "Matern", "RationalQuadratic", "Stationary"]
 
 Floats = NDArray[np.float64]
 
@@ -31,13 +32,6 @@ Floats = NDArray[np.float64]
 # stands for 0, 1e-308, is so even after the third power of the distance has multiplied it.
 _FAR = 1e75
 _LARGEST = 0.25 * np.finfo(float).max
-
-
-def length_bounds(widths: Floats) -> tuple[Floats, Floats]:
-    """Suggest an interval for each column's length scale, from that column's spread."""
-    return 1e-3 * widths, 1e3 * widths
-
-
 # Beyond this many columns a strip of rows no longer fits into the cache `weigh` keeps it in.
 _MOST_COLUMNS = 64
 
@@ -117,6 +111,18 @@ class Stationary(Kernel):
         arrays = (*self._scaled(A, B), np.ascontiguousarray(V.T), out)
         too_far = loops().weigh(PROFILES.index(name), shape, *arrays, _FAR)
         return super()._times(A, B, V) if too_far else out
+
+    def _times_both(
+        self, A: Floats, B: Floats, U: Floats, V: Floats, squared: bool
+    ) -> tuple[Floats, Floats]:
+        found, both = self._profile(), super()._times_both
+        if found is None or A.shape[1] > _MOST_COLUMNS:
+            return both(A, B, U, V, squared)
+        name, shape = found
+        out, back = np.empty((len(A), V.shape[1])), np.empty((V.shape[1], len(B)))
+        given = (*self._scaled(A, B), np.ascontiguousarray(U), np.ascontiguousarray(V.T))
+        far = loops().weigh_both(PROFILES.index(name), shape, *given, squared, out, back, _FAR)
+        return both(A, B, U, V, squared) if far else (out, back.T)
 
     def _diag(self, A: Floats) -> Floats:
         return np.ones(A.shape[0])

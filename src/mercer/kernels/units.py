@@ -13,9 +13,14 @@ from mercer.params import Parameter
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["InUnits", "within_doubles"]
+__all__ = ["InUnits", "length_bounds", "within_doubles"]
 
 Floats = NDArray[np.float64]
+
+
+def length_bounds(widths: Floats) -> tuple[Floats, Floats]:
+    """Suggest an interval for each column's length scale, from that column's spread."""
+    return 1e-3 * widths, 1e3 * widths
 
 
 class InUnits(Assembled):

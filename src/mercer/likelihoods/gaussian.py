@@ -100,7 +100,7 @@ class Gaussian(RowNoise):
     def smoothed(
         self, y: ArrayLike, mean: ArrayLike, var: ArrayLike
     ) -> tuple[Floats, Floats, Floats]:
-        """Return log N(y; mean, t), (y - mean)/t and -1/t with t = var + s."""
+        """Return log N(y; mean, t), (y - mean)/t and -1/t with t = var + s (SOGP 4.4)."""
         y, mean, var = broadcast(y=y, mean=mean, var=var)
         t = var + self._row_variances(y.shape)
         return log_normal(y - mean, t), np.asarray((y - mean) / t), np.asarray(-1.0 / t)

@@ -93,7 +93,7 @@ class Probit(Binary):
     def smoothed(
         self, y: ArrayLike, mean: ArrayLike, var: ArrayLike
     ) -> tuple[Floats, Floats, Floats]:
-        """Return log Phi(y mean/t) and its two derivatives in the mean, t^2 = s^2 + var."""
+        """Return log Phi(y mean/t), t^2 = s^2 + var, and its derivatives in the mean (SOGP 4.7)."""
         y, mean, var = broadcast(y=y, mean=mean, var=var)
         y, m = margin(y, mean)
         t = np.hypot(self.noise_std, np.sqrt(var))

@@ -37,8 +37,7 @@ def nearest_to_zero(A, out):  # type: ignore[no-untyped-def]
     out[:] = A[0]
     for i in range(1, A.shape[0]):
         for k in range(out.size):
-            if abs(A[i, k]) < abs(out[k]):
-                out[k] = A[i, k]
+            out[k] = A[i, k] if abs(A[i, k]) < abs(out[k]) else out[k]
 
 
 @njit(types.boolean(Given, Given, float64), **_MAP)
@@ -276,42 +275,77 @@ def value(profile, shape, s):  # type: ignore[no-untyped-def]
         value_rational(s, shape)
 
 
+@njit(void(Given, Given, int64, int64, int64, Vector), inline="always", **_SUM)
+def _distances(A, Bt, i, first, last, s):  # type: ignore[no-untyped-def]
+    d = A.shape[1]
+    four = d - d % 4
+    # The first columns write what the others add to, and what never leaves the L1 cache.
+    if four == 0:
+        s[:] = 0.0
+    for k in range(0, four, 4):
+        a0, a1, a2, a3 = A[i, k], A[i, k + 1], A[i, k + 2], A[i, k + 3]
+        b0, b1 = Bt[k, first:last], Bt[k + 1, first:last]
+        b2, b3 = Bt[k + 2, first:last], Bt[k + 3, first:last]
+        if k == 0:
+            for j in range(s.size):
+                t0, t1, t2, t3 = a0 - b0[j], a1 - b1[j], a2 - b2[j], a3 - b3[j]
+                s[j] = t0 * t0 + t1 * t1 + t2 * t2 + t3 * t3
+        else:
+            for j in range(s.size):
+                t0, t1, t2, t3 = a0 - b0[j], a1 - b1[j], a2 - b2[j], a3 - b3[j]
+                s[j] += t0 * t0 + t1 * t1 + t2 * t2 + t3 * t3
+    for k in range(four, d):
+        a, b = A[i, k], Bt[k, first:last]
+        for j in range(s.size):
+            t = a - b[j]
+            s[j] += t * t
+
+
 @njit(types.boolean(int64, float64, Given, Given, Given, Matrix, float64), **_SUM)
 def weigh(profile, shape, A, Bt, Vt, out, far):  # type: ignore[no-untyped-def]
-    n, d = A.shape
     m = Bt.shape[1]
     strip = np.empty(_STRIP)
     out[:] = 0.0
-    four = d - d % 4
     for first in range(0, m, _STRIP):
         last = min(first + _STRIP, m)
         s = strip[: last - first]
-        for i in range(n):
-            # The first columns write what the others add to, and what never leaves the L1 cache.
-            if four == 0:
-                s[:] = 0.0
-            for k in range(0, four, 4):
-                a0, a1, a2, a3 = A[i, k], A[i, k + 1], A[i, k + 2], A[i, k + 3]
-                b0, b1 = Bt[k, first:last], Bt[k + 1, first:last]
-                b2, b3 = Bt[k + 2, first:last], Bt[k + 3, first:last]
-                if k == 0:
-                    for j in range(s.size):
-                        t0, t1, t2, t3 = a0 - b0[j], a1 - b1[j], a2 - b2[j], a3 - b3[j]
-                        s[j] = t0 * t0 + t1 * t1 + t2 * t2 + t3 * t3
-                else:
-                    for j in range(s.size):
-                        t0, t1, t2, t3 = a0 - b0[j], a1 - b1[j], a2 - b2[j], a3 - b3[j]
-                        s[j] += t0 * t0 + t1 * t1 + t2 * t2 + t3 * t3
-            for k in range(four, d):
-                a, b = A[i, k], Bt[k, first:last]
-                for j in range(s.size):
-                    t = a - b[j]
-                    s[j] += t * t
+        for i in range(A.shape[0]):
+            _distances(A, Bt, i, first, last, s)
             value(profile, shape, s)
             for p in range(Vt.shape[0]):
                 v = Vt[p, first:last]
                 total = 0.0
                 for j in range(s.size):
                     total += s[j] * v[j]
+                out[i, p] += total
+    return _beyond(A, Bt, far)
+
+
+@njit(
+    types.boolean(
+        int64, float64, Given, Given, Given, Given, types.boolean, Matrix, Matrix, float64
+    ),
+    **_SUM,
+)
+def weigh_both(profile, shape, A, Bt, U, Vt, squares, out, back, far):  # type: ignore[no-untyped-def]
+    m, outputs = Bt.shape[1], Vt.shape[0]
+    strip = np.empty(_STRIP)
+    out[:] = 0.0
+    back[:] = 0.0
+    for first in range(0, m, _STRIP):
+        last = min(first + _STRIP, m)
+        s = strip[: last - first]
+        for i in range(A.shape[0]):
+            _distances(A, Bt, i, first, last, s)
+            value(profile, shape, s)
+            for p in range(outputs):
+                if squares and p == outputs - 1:
+                    for j in range(s.size):
+                        s[j] = s[j] * s[j]
+                v, other, u = Vt[p, first:last], back[p, first:last], U[i, p]
+                total = 0.0
+                for j in range(s.size):
+                    total += s[j] * v[j]
+                    other[j] += u * s[j]
                 out[i, p] += total
     return _beyond(A, Bt, far)

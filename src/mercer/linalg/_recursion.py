@@ -23,12 +23,14 @@ from mercer.linalg._recursion_steps import (
 )
 from mercer.linalg._smoothing import smoothed
 from mercer.linalg.recursion import Block
+from mercer.linalg.smoothing import SITES
 
 __all__ = ["advance", "cheapest", "forget", "learn", "predict", "remove"]
 
 _Block = types.NamedTuple(
     (Matrix, Vector, Matrix, Matrix, Matrix, Vector, Matrix, Matrix, Vector), Block
 )
+_GAUSSIAN = SITES.index("gaussian")
 _Site = types.Array(float64, 1, "C", readonly=True)
 
 
@@ -44,7 +46,7 @@ def advance(A, rules, block, kind, parameters, old, start):  # type: ignore[no-u
     for i in range(start, block.y.shape[0]):
         if block.weights[i] == 0.0:
             continue
-        steps = math.ceil(block.weights[i])
+        steps = 1 if kind == _GAUSSIAN else math.ceil(block.weights[i])
         power = block.weights[i] / steps
         site[:] = parameters
         scale = 0.0

@@ -116,6 +116,8 @@ def learn(A: Arrays, rules: Rules, variance: float, gamma: float, source: int) -
         j = cheapest(A, rules)
     if j >= 0:
         remove(A, j)
+    if j == A.m:  # the row itself has gone again, and the points are those there were
+        return
     A.whole[1] += 1
     if A.whole[1] >= CHECK_EVERY:
         A.whole[1] = 0
@@ -138,7 +140,7 @@ def _project(A: Arrays, gamma: float) -> None:
         lost = math.log(inside / outside) + gamma * slope
         A.curvature[c, :m] += slope * B**2
         for p in _sharing(A, c):
-            A.mu[p, :n] += A.q[p] * s
+            A.mu[p, :n] += A.q[p] * s  # as the process itself changes (SOGP 2.6), and so does S
             A.alpha[p, :m] += A.q[p] * B
             A.sums[0] += max(0.5 * (lost + gamma * A.q[p] ** 2), 0.0)
         A.S[c, :n, :n] += slope * np.outer(s, s)
@@ -200,7 +202,7 @@ def cheapest(A: Arrays, rules: Rules) -> int:
     m, r = A.m, A.n_features
     q = np.diagonal(A.Q)[:m]
     if rules.criterion == 0:
-        scores = np.abs(A.alpha[:, :m]) / q  # (SOGP 3.18)
+        scores = np.abs(A.alpha[:, :m]) / q  # (SOGP 3.18), of the newest point (SOGP 3.17)
     else:  # twice the divergence; see `posterior.pruning_greedy`
         precisions = np.einsum("cii->ci", A.P)[:, r : r + m]
         scores = np.log(np.maximum(precisions / q, TINY))

@@ -20,8 +20,19 @@ from mercer.linalg._smoothing_normal import tail as _tail
 from mercer.linalg._smoothing_poisson import poisson as _poisson
 from mercer.linalg._smoothing_steps import GivenVector
 from mercer.linalg._smoothing_student import student as _student
+from mercer.linalg.smoothing import SITES
 
 _Three = types.UniTuple(float64, 3)
+(
+    _GAUSSIAN,
+    _PROBIT,
+    _LOGISTIC,
+    _MIXTURE,
+    _INSENSITIVE,
+    _HUBER,
+    _STUDENT,
+    _POISSON,
+) = range(len(SITES))
 
 
 @njit(_Three(float64, float64), **_MAP)
@@ -32,7 +43,7 @@ def _gaussian(t, var):  # type: ignore[no-untyped-def]
 
 @njit(_Three(float64, float64, float64), **_MAP)
 def _probit(noise_std, m, var):  # type: ignore[no-untyped-def]
-    """The average of Phi(f/s) is Phi(m/t) with t^2 = s^2 + var."""
+    """The average of Phi(f/s) is Phi(m/t) with t^2 = s^2 + var (SOGP 4.6)."""
     t = math.sqrt(noise_std * noise_std + var)
     if t == 0.0:
         log_z = 0.0 if m > 0.0 else (-math.inf if m < 0.0 else math.log(0.5))
@@ -93,24 +104,26 @@ def smoothed(kind, p, y, mean, var):  # type: ignore[no-untyped-def]
     =========== ==================================================================
 
     A variance of 0 gives log p and its derivatives. Those of the step, which has none, are NaN.
+    Where Z is below all floating-point numbers' logarithms, log Z is -inf; of counts at rates that
+    overflow, so are q and r.
     """
-    if kind == 0:
+    if kind == _GAUSSIAN:
         return _gaussian(y - mean, p[0] + var)
-    if kind == 1:
+    if kind == _PROBIT:
         log_z, q, r = _probit(p[0], y * mean, var)
         return log_z, y * q, r
-    if kind == 2:
+    if kind == _LOGISTIC:
         log_z, q, r = _logistic(y * mean, var)
         return log_z, y * q, r
-    if kind == 3:
+    if kind == _MIXTURE:
         return _mixture(p, y - mean, var)
-    if kind == 4:
+    if kind == _INSENSITIVE:
         log_z, q, r = _insensitive(p[0], p[1], y - mean, var)
         return log_z - math.log(2.0 * (p[0] + p[1])), q, r
-    if kind == 7:
+    if kind == _POISSON:
         return _poisson(y, mean, var)
     s = p[0]
-    if kind == 5:
+    if kind == _HUBER:
         log_z, q, r = _clipped(p[1], (y - mean) / s, var / (s * s))
     else:
         log_z, q, r = _student(p[1], (y - mean) / s, var / (s * s))

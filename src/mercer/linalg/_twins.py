@@ -148,3 +148,30 @@ def weigh(
     value(profile, shape, s.reshape(-1))
     out[:] = s @ Vt.T
     return beyond
+
+
+def weigh_both(
+    profile: int,
+    shape: float,
+    A: Floats,
+    Bt: Floats,
+    U: Floats,
+    Vt: Floats,
+    squares: bool,
+    out: Floats,
+    back: Floats,
+    far: float,
+) -> bool:
+    """Write k(A, B) V into out (a, P) and U' k(A, B) into back (P, b); Vt is V transposed.
+
+    If `squares`, the last of P is of the squares of the values. Return whether a number in A or B
+    is larger than `far`.
+    """
+    s = np.empty((A.shape[0], Bt.shape[1]))
+    beyond = squared_distances(A, Bt, s, far)
+    value(profile, shape, s.reshape(-1))
+    out[:], back[:] = s @ Vt.T, U.T @ s
+    if squares:
+        np.square(s, out=s)
+        out[:, -1], back[-1] = s @ Vt[-1], U[:, -1] @ s
+    return beyond

@@ -11,11 +11,16 @@ from scipy.linalg import eigh
 from scipy.linalg.lapack import dpotrf, dpotri
 
 from mercer.errors import NotPositiveDefiniteError
+from mercer.linalg._blocks import factorise_by_blocks, invert_by_blocks
 from mercer.linalg.triangular import mirror_lower
 
 __all__ = ["JITTERS", "Factorisation", "cholesky", "inverse_lower", "semidefinite_root"]
 
 Floats = NDArray[np.float64]
+
+# Orders beyond this are worked on in blocks: with few threads OpenBLAS (0.3.30, and kernels for
+# AVX-512) writes beyond a buffer in syrk, and so in potrf and potri, from some 15,000 on.
+_WHOLE = 14_000
 
 #: What a failed factorisation is tried again with, in units of the mean of the diagonal.
 JITTERS = (0.0, 1e-10, 1e-8, 1e-6)
@@ -39,6 +44,8 @@ def _factorise(Q: Floats) -> bool:
     """Factorise the lower triangle in place; False if a pivot was not positive."""
     if Q.size == 0:
         return True
+    if len(Q) > _WHOLE:
+        return factorise_by_blocks(Q)
     _, info = dpotrf(Q, lower=1, clean=0, overwrite_a=1)
     return bool(info == 0) and bool(np.isfinite(Q[-1, -1]))
 
@@ -92,6 +99,8 @@ def inverse_lower(L: Floats) -> Floats:
     """Overwrite a lower factor by the lower triangle of (L L')^-1 and return it."""
     if L.size == 0:
         return L
+    if len(L) > _WHOLE:
+        return invert_by_blocks(L)
     out, info = dpotri(L, lower=1, overwrite_c=1)
     if info:
         raise NotPositiveDefiniteError("the factor has a zero on its diagonal")

@@ -45,6 +45,7 @@ def rule_shapes(case: KernelCase) -> None:
             ("diag(X)", k.diag(X), (n,)),
             ("gram_lower(X)", np.tril(k.gram_lower(X)), (n, n)),
             ("times(X, Z, V)", k.times(X, Z, np.ones((m, 2))), (n, 2)),
+            ("gram_times(X, V)", k.gram_times(X, np.ones((n, 2))), (n, 2)),
         ):
             expect(value.shape == shape, f"{what} of shape {shape}", value)
             expect(value.dtype == np.float64, f"{what} of doubles", value.dtype)
@@ -139,6 +140,21 @@ def rule_times(case: KernelCase) -> None:
         close("times(X, Z, V)", case.kernel.times(case.X, case.Z, V), K @ V, 1e-9, 1e-11 * size)
 
 
+@VALUES.add()
+def rule_gram_times(case: KernelCase) -> None:
+    """gram_times(X, V) is k(X, X) V, and of the squares of k in the last column if asked."""
+    K = case.kernel(case.X)
+    for outputs in (1, 3):
+        V = case.cotangent(len(case.X), outputs)
+        for squared in (False, True):
+            expected = K @ V
+            if squared:
+                expected[:, -1] = K**2 @ V[:, -1]
+            size = float(np.max((np.abs(K) + K**2) @ np.abs(V), initial=0.0))
+            found = case.kernel.gram_times(case.X, V, squared=squared)
+            close(f"gram_times(X, V, squared={squared})", found, expected, 1e-9, 1e-11 * size)
+
+
 @VALUES.add(_mercer)
 def rule_positive_semidefinite(case: KernelCase) -> None:
     """Gram matrices have no negative eigenvalue, if `is_mercer` says so."""
@@ -208,6 +224,7 @@ def rule_rows_are_only_read(case: KernelCase) -> None:
         "diag(X)": lambda X, Z: k.diag(X),
         "gram_lower(X)": lambda X, Z: np.tril(k.gram_lower(X)),
         "times(X, Z, V)": lambda X, Z: k.times(X, Z, V),
+        "gram_times(Z, V)": lambda X, Z: k.gram_times(Z, V),
         "pullback(X, Z, G)": lambda X, Z: k.pullback(X, Z, G, inputs=not moves(case)).theta,
         "pullback_diag(X, g)": lambda X, Z: k.pullback_diag(X, g, inputs=not moves(case)).theta,
     }

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.linalg import loops
+from mercer.linalg.smoothing import SITES
 from mercer.testing.compare import brief, close, expect, frozen, identical, refused
 from mercer.testing.likelihood_case import LikelihoodCase, gives
 from mercer.testing.rules import Rules
@@ -142,6 +144,33 @@ def rule_smoothed_without_variance(case: LikelihoodCase) -> None:
     if not it.missing("derivatives"):
         for value, wanted in zip(got[1:], it.derivatives(case.y, case.f)[:2], strict=True):
             close("its derivative", value, wanted, 1e-9, 1e-12)
+
+
+def _is_compiled(case: LikelihoodCase) -> str:
+    if case.likelihood.compiled_site() is None:
+        return "its averages are not compiled"
+    return "" if loops().__name__.endswith("_compiled") else "the compiled loops cannot be used"
+
+
+@LIKELIHOOD.add(_is_compiled)
+def rule_compiled_site(case: LikelihoodCase) -> None:
+    """The compiled averages that `compiled_site` names are those of `smoothed`."""
+    from mercer.linalg._smoothing import smoothed
+
+    it = case.likelihood
+    name, parameters = it.compiled_site() or ("", np.empty(0))
+    expect(name in SITES, f"one of {SITES}", name)
+    sd = np.sqrt(case.gaussians[2])
+    rows = zip(*(a.tolist() for a in case.gaussians), strict=True)
+    got = np.array([smoothed(SITES.index(name), parameters, *row) for row in rows]).T
+    for what, value, wanted, unit in zip(
+        ("log Z", "d log Z/d mean", "d^2 log Z/d mean^2"),
+        got,
+        it.smoothed(*case.gaussians),
+        (np.ones_like(sd), sd, sd**2),
+        strict=True,
+    ):
+        close(f"the compiled {what}", value * unit, wanted * unit, 1e-8, 1e-8)
 
 
 @LIKELIHOOD.add()
