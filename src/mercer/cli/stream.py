@@ -23,6 +23,7 @@ from mercer.cli.stream_lines import Bell, Lines, listening
 from mercer.cli.stream_output import RowWriter
 from mercer.cli.stream_rows import RowReader
 from mercer.cli.stream_state import StreamState, checkpoint, only_stream, pass_over
+from mercer.compute import blas_for
 from mercer.estimators.inputs import names_left_out
 from mercer.posterior import load
 
@@ -110,7 +111,9 @@ class _Stream:
         resumed = self._start()
         with listening() as bell, _warnings_as_notes(self), names_left_out():
             # rows are known to be finite, and are checked for that once
-            with config_context(assume_finite=True, skip_parameter_validation=True):
+            quick = config_context(assume_finite=True, skip_parameter_validation=True)
+            # to hold the BLAS at one thread anew for each row takes as long as learning it
+            with quick, blas_for(self.model.estimator.max_basis + 1):
                 lines = Lines(sys.stdin.buffer, bell)
                 try:
                     for first in pass_over(lines, self.state) if resumed else []:

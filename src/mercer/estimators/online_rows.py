@@ -7,15 +7,18 @@ recursion does. Rows must be as those checks would leave them.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from mercer.estimators.online_classifier import OnlineGPClassifier
 from mercer.estimators.online_fit import LearnsOnline
 from mercer.estimators.online_regressor import OnlineGPRegressor
 from mercer.inference.online import Before
+from mercer.likelihoods import Gaussian
 from mercer.likelihoods.class_probabilities import link_probabilities
 from mercer.likelihoods.observed import observed_interval, observed_mean, observed_var
 
@@ -47,6 +50,10 @@ class NumberRows:
     def __init__(self, estimator: OnlineGPRegressor, coverage: float) -> None:
         self.estimator, self.coverage = estimator, coverage
         self.likelihood, self.scale = estimator.likelihood_, estimator._require_begun().scale
+        self._half = float(-ndtri(0.5 * (1.0 - coverage)))
+        self._noise: float | None = None
+        if isinstance(self.likelihood, Gaussian):
+            self._noise = float(self.likelihood.new_variance * self.scale[0] ** 2)
 
     def learn(self, x: Floats, y: float, weight: float = 1.0) -> tuple[list[float], float]:
         """Learn a row; return what was predicted of it, and the log density of what it was.
@@ -67,15 +74,25 @@ class NumberRows:
         float
             The log predictive density, whatever the weight.
         """
-        s, likelihood = self.scale, self.likelihood
         before = _learned(self.estimator, x, np.array([[y]]), weight)
+        mean, log = before.mean.item(), before.log_density.item()
+        if weight != 1.0:
+            s = self.scale
+            m, v = before.mean / s, before.var / s**2
+            log = (self.likelihood.log_predictive(y / s[None], m, v) - np.log(s)).item()
+        log = -math.inf if math.isnan(log) else log
+        if self._noise is None:
+            return self._observed(before), log
+        # what `_observed` would say, in the time that a stream has for it
+        std = math.sqrt(before.var.item() + self._noise)
+        return [mean, std, mean - self._half * std, mean + self._half * std], log
+
+    def _observed(self, before: Before) -> list[float]:
+        s, likelihood = self.scale, self.likelihood
         m, v = before.mean / s, before.var / s**2
         mean, std = observed_mean(likelihood, m, v), np.sqrt(observed_var(likelihood, m, v))
         parts = mean, std, *observed_interval(likelihood, m, v, self.coverage)
-        log = before.log_density.item()
-        if weight != 1.0:
-            log = (likelihood.log_predictive(y / s[None], m, v) - np.log(s)).item()
-        return [(s * part).item() for part in parts], -np.inf if np.isnan(log) else log
+        return [(s * part).item() for part in parts]
 
 
 class ClassRows:
