@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from mercer.errors import NotPositiveDefiniteError
 from mercer.evidence import LatentData, LatentObjective
 from mercer.evidence.against_rest import AgainstRest
 from mercer.kernels import RBF
@@ -61,3 +62,22 @@ def test_a_copy_and_another_kernel():
     assert isinstance(other, AgainstRest)
     assert other.value(other.theta) != value
     assert objective._jitter_for(objective.theta) == 0.0
+
+
+@pytest.mark.parametrize("inference", ["laplace", "ep"])
+def test_after_an_evaluation_that_failed_it_goes_on(inference, monkeypatch):
+    objective = AgainstRest(KERNEL, Logistic(), Zero(), DATA, inference)
+    expected = objective.log_evidence(objective.theta)[0]
+    solve, calls = objective.engine.solve, []
+
+    def failing(problem, *rest):
+        calls.append(problem)
+        if len(calls) == 2:
+            raise NotPositiveDefiniteError("for once")
+        return solve(problem, *rest)
+
+    monkeypatch.setattr(objective.engine, "solve", failing)
+    with pytest.raises(NotPositiveDefiniteError):
+        objective._height(list(objective.unpack(objective.theta)))
+    monkeypatch.undo()
+    assert objective.log_evidence(objective.theta)[0] == pytest.approx(expected, rel=1e-6)
