@@ -233,8 +233,8 @@ BAD_JSON = {
     b"[1, 2]": "it is not a JSON object",
     b'{"x": 0.5, "colour": "red", "y": 1.0}': "the row lacks the column 'fresh'",
     b'{"x": 0.5, "Colour": "red", "fresh": true}': "did you mean 'Colour'?",
-    b'{"x": NaN, "colour": "red", "fresh": true, "y": 1.0}': "column 'x' has no values at all",
-    b'{"x": null, "colour": "red", "fresh": true, "y": 1.0}': "column 'x' has no values at all",
+    b'{"x": NaN, "colour": "red", "fresh": true, "y": 1.0}': "there is no value in column 'x'",
+    b'{"x": null, "colour": "red", "fresh": true, "y": 1.0}': "there is no value in column 'x'",
     b'{"x": 1e999, "colour": "red", "fresh": true, "y": 1.0}': "must hold numbers, but has inf",
     b'{"x": "tall", "colour": "red", "fresh": true, "y": 1.0}': "must hold numbers, but has 'tall'",
     b'{"x": "1_0", "colour": "red", "fresh": true, "y": 1.0}': "must hold numbers, but has '1_0'",
@@ -254,8 +254,8 @@ BAD_CSV = {
     b"0.5,red,true": "it has 3 fields where the header has 4",
     b"0.5,red,true,1.0,7": "it has 5 fields where the header has 4",
     b'0.5,"red,true,1.0': "it cannot be read (unexpected end of data); is a quotation mark",
-    b",red,true,1.0": "column 'x' has no values at all",
-    b"n/a,red,true,1.0": "column 'x' has no values at all",
+    b",red,true,1.0": "there is no value in column 'x'",
+    b"n/a,red,true,1.0": "there is no value in column 'x'",
     b"tall,red,true,1.0": "column 'x' must hold numbers, but has 'tall' in line 3",
     b'"0,5",red,true,1.0': "a decimal point is wanted, not a comma",
     b"inf,red,true,1.0": "must hold numbers, but has 'inf'",
@@ -497,6 +497,17 @@ def test_from_a_table_to_a_stream(run, tmp_path):
     told = run("info", path).stdout
     assert "last stream    40 rows learned from 41 lines; of each, before it was: RMSE" in told
     assert len(run("predict", path, data).stdout.splitlines()) == 61
+
+
+def test_options_of_on_line_methods(run, tmp_path):
+    data, path = tmp_path / "data.csv", tmp_path / "m.mercer"
+    data.write_text(as_csv(make_rows(60)))
+    own = ["--max-basis", "7", "--forget", "0.01"]
+    run("fit", data, "-t", "y", "--method", "online", *own, "-o", path)
+    model = mercer.load(path).estimator
+    assert (model.max_basis, model.forget, model.n_basis_) == (7, 0.01, 7)
+    given = run("fit", data, "-t", "y", "--max-basis", "7", "-o", path, "--force", code=2)
+    assert "--max-basis is an option" in given.stderr
 
 
 def test_from_a_table_of_labels_to_a_stream(run, refused, tmp_path):

@@ -7,6 +7,7 @@ import signal
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -637,3 +638,25 @@ def test_verbose_tells_of_rows(capsys):
 def test_memory_is_asked_for_first():
     with pytest.raises(ValueError, match="smaller max_basis"):
         streaming(max_basis=10**7).partial_fit(X, Y)
+
+
+def test_from_a_posterior_the_first_named_frame_names_the_columns():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(60, 2)), columns=["a", "b"])
+    y = np.sin(frame["a"].to_numpy())
+    whole = GPRegressor(RBF(1.0), Gaussian(0.01), optimizer=None).fit(frame[:30], y[:30])
+    model = OnlineGPRegressor.from_posterior(whole.posterior_, whole.likelihood_)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.partial_fit(frame[30:], y[30:])
+        model.predict(frame)
+    assert list(model.feature_names_in_) == ["a", "b"]
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame[["b", "a"]])
+
+
+def test_from_a_posterior_noise_that_is_not_chosen_is_refused():
+    X = np.linspace(0, 1, 5)[:, None]
+    whole = GPRegressor(RBF(1.0), Gaussian(0.01), optimizer=None).fit(X, X[:, 0])
+    with pytest.raises(ValueError, match="not chosen yet"):
+        OnlineGPRegressor.from_posterior(whole.posterior_, Gaussian())

@@ -107,6 +107,18 @@ def fit(
         int, typer.Option(min=0, help="Random starts of the search beside the first.")
     ] = 0,
     seed: Annotated[int, typer.Option(min=0, help="For the random starts.")] = 0,
+    max_basis: Annotated[
+        int | None,
+        typer.Option(min=1, help="Of on-line methods: how many basis vectors there may be."),
+    ] = None,
+    forget: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0,
+            max=0.999999,
+            help="Of on-line methods: what is forgotten with each row, where the function drifts.",
+        ),
+    ] = None,
     force: Force = False,
     debug: Debug = False,
 ) -> None:
@@ -129,6 +141,12 @@ def fit(
             raise typer.BadParameter(
                 f"one target a model is wanted, got {', '.join(target)}; fit a model for each"
             )
+        given = {"max_basis": max_basis, "forget": forget}
+        own = {name: value for name, value in given.items() if value is not None}
+        for name in set(own) - set(METHODS[method].own):
+            raise typer.BadParameter(
+                f"--{name.replace('_', '-')} is an option of on-line methods, got --method {method}"
+            )
         options = FitOptions(
             target=target[0],
             method=method,
@@ -139,6 +157,7 @@ def fit(
             weights=weights,
             restarts=restarts,
             seed=seed,
+            own=own,
         )
         run_fit(data, output, options, force)
 

@@ -239,6 +239,8 @@ def _refuse_missing(name: str, values: NDArray[Any], table: Table, needed: bool 
     lost = cells.missing(values)
     if not lost.any():
         return
+    if lost.all() and len(lost) == 1:
+        raise InputError(f"there is no value in column {name!r}, and none may be missing")
     if lost.all():
         raise InputError(f"column {name!r} has no values at all")
     shown = sorted({text for text in values[lost] if isinstance(text, str)})

@@ -35,7 +35,7 @@ Watch = Callable[[int, int], AbstractContextManager[int | Report]]
 
 @dataclass(frozen=True)
 class FitOptions:
-    """What ``mercer fit`` was asked for."""
+    """What ``mercer fit`` was asked for; `own` are options of the method alone, by name."""
 
     target: str
     method: str = "gp"
@@ -46,6 +46,7 @@ class FitOptions:
     weights: str | None = None
     restarts: int = 0
     seed: int = 0
+    own: Mapping[str, Any] = field(default_factory=dict)
 
 
 def fit_table(table: Table, options: FitOptions, watch: Watch) -> TableModel:
@@ -71,7 +72,8 @@ def fit_table(table: Table, options: FitOptions, watch: Watch) -> TableModel:
     widths = spread(X, weights)
     variance = 1.0 if method.of_classes else float(deviation(y, weights) ** 2)
     kernel = build_kernel(options.kernel, widths, variance, _periods(columns, options.periods))
-    estimator = method.build(kernel=kernel, n_restarts=options.restarts, random_state=options.seed)
+    search = {"n_restarts": options.restarts, "random_state": options.seed}
+    estimator = method.build(kernel=kernel, **search, **options.own)
     if options.method == "gp" and len(y) > LONG:  # warnings are shown when the fit is over
         sys.stderr.write(
             f"mercer: note: an exact fit to {len(y):,} rows may take hours; --method sparse is "

@@ -14,12 +14,13 @@ class Method:
     """A way to fit: a line for the help, and a function from options to an unfitted estimator.
 
     The options are `kernel` (a Kernel, or None for the method's own), `n_restarts` and
-    `random_state`. With `of_classes` the target is taken for labels.
+    `random_state`, and what `own` names. With `of_classes` the target is taken for labels.
     """
 
     summary: str
     build: Callable[..., Any]
     of_classes: bool = False
+    own: tuple[str, ...] = ()
 
 
 def _gp(**options: Any) -> Any:
@@ -52,12 +53,17 @@ def _online_classes(**options: Any) -> Any:
     return OnlineGPClassifier(**options)
 
 
+_OWN = ("max_basis", "forget")
+
 METHODS = {
     "gp": Method("exact Gaussian process regression, up to some ten thousand rows", _gp),
     "sparse": Method("sparse Gaussian process regression, from some thousands of rows on", _sparse),
     "greedy": Method("as few basis functions as a certified tolerance needs", _greedy),
-    "online": Method("one row after another, in bounded memory, for streams", _online),
+    "online": Method("one row after another, in bounded memory, for streams", _online, own=_OWN),
     "online-classes": Method(
-        "the same where the target is labels, not numbers", _online_classes, of_classes=True
+        "labels one row after another, in bounded memory, for streams",
+        _online_classes,
+        of_classes=True,
+        own=_OWN,
     ),
 }

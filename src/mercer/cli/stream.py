@@ -234,7 +234,8 @@ class _Stream:
         if state.line == 0:
             _say("note: standard input was empty; nothing was learned")
             return
-        rows = f"{state.predicted} rows predicted, {state.learned} learned"
+        count = "1 row" if state.predicted == 1 else f"{state.predicted} rows"
+        rows = f"{count} predicted, {state.learned} learned"
         if state.refused:
             rows += f", {state.refused} skipped"
         if state.refused and not state.predicted:

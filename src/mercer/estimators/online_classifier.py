@@ -22,7 +22,7 @@ from mercer.estimators.resolve import as_kernel, require_mercer
 from mercer.estimators.rows import Rows, checked_inputs, kept_weights
 from mercer.evidence.optimum import Report
 from mercer.kernels import Kernel
-from mercer.likelihoods import Likelihood
+from mercer.likelihoods import Likelihood, Softmax
 from mercer.likelihoods.class_probabilities import link_probabilities
 from mercer.means import Mean
 from mercer.posterior import Posterior
@@ -216,6 +216,11 @@ class OnlineGPClassifier(LearnsOnline, BayesianClassifier):
         if len(names) != wanted or not np.array_equal(names, np.asarray(classes)):
             raise ValueError(
                 f"classes must name the {wanted} classes of this posterior, sorted, got {classes!r}"
+            )
+        if isinstance(likelihood, Softmax):
+            raise ValueError(
+                "a softmax couples its functions, and on-line learning keeps one for each class "
+                "against the rest: fit with multi_class='one_vs_rest', and go on from that"
             )
         link = binary_likelihood(likelihood)
         model = cls(

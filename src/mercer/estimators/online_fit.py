@@ -14,6 +14,7 @@ from mercer.compute import row_blocks
 from mercer.errors import MercerWarning, warn
 from mercer.estimators.interruption import heard
 from mercer.estimators.memory import require_basis
+from mercer.estimators.nested import column_names
 from mercer.estimators.online_options import (
     check_online_options,
     engine_options,
@@ -129,6 +130,7 @@ class LearnsOnline(StorableEstimator, FittedProcess):
         self._process, self._posterior, self._waiting = process, None, None
         if posterior.kernel.is_numeric and posterior.n_basis:
             self.n_features_in_ = posterior.basis.points.shape[1]
+        self._wants_names = True  # a posterior does not know those of its columns
 
     def _pass(self, rows: Rows, report: Report | None = None) -> Before:
         """Learn rows until all are, or Ctrl-C is heard; return what was predicted of each."""
@@ -191,6 +193,11 @@ class LearnsOnline(StorableEstimator, FittedProcess):
             check_online_options(self)
         waited = 0
         with all_or_nothing(self):
+            if vars(self).get("_wants_names"):
+                self._wants_names = False
+                names = column_names(X)
+                if names is not None:
+                    self.feature_names_in_ = np.array(names, dtype=object)
             rows = every = self._rows(X, y, sample_weight, again=not first, some=False, **options)
             if first:
                 self._waiting, self._multioutput = None, rows.multioutput
@@ -317,7 +324,7 @@ class LearnsOnline(StorableEstimator, FittedProcess):
         Parameters
         ----------
         n : int
-            How many to keep.
+            How many to keep. Rows that come later may bring their number back to `max_basis`.
 
         Returns
         -------

@@ -56,7 +56,7 @@ def check_online_options(estimator: Any) -> None:
         raise ValueError(
             "n_sweeps > 1 finds the sites of all rows again, as parts of one posterior, and with "
             f"forget={estimator.forget!r} there is none: what the first rows said is partly lost. "
-            "Give forget=0.0 or n_sweeps=1"
+            "Give forget=0.0, n_sweeps=1, or recycle='heuristic'"
         )
 
 

@@ -238,7 +238,9 @@ class OnlineGPRegressor(LearnsOnline, BayesianRegressor):
             Of any method, with outputs that are not coupled. One of more points than `max_basis` is
             pruned.
         likelihood : Likelihood
-            Of further rows, in the units of `posterior.scale`: the `likelihood_` of the model.
+            Of further rows, in the units of `posterior.scale`: the `likelihood_` of the model. That
+            of FITC can be too small, by what its prior takes for the function's own variance, and
+            error bars are then too narrow: look at it, or take VFE's.
         max_basis : int, optional
             How many basis vectors there may be; as many as there are without it.
         lift : bool, default False
@@ -252,6 +254,11 @@ class OnlineGPRegressor(LearnsOnline, BayesianRegressor):
             raise ValueError(
                 "likelihood must be that of further rows, such as likelihood_ of the model that "
                 f"has the posterior, got {likelihood!r}"
+            )
+        if not is_complete(posterior.kernel, likelihood):
+            raise ValueError(
+                f"{likelihood!r} has parameters that are not chosen yet, and here nothing chooses "
+                "them: give likelihood_ of the model that has the posterior"
             )
         require_flag("lift", lift)
         most = max(posterior.n_basis, 1) if max_basis is None else max_basis
