@@ -176,8 +176,8 @@ def test_two_streams_into_one_model(piped, server, tmp_path):
 # --- killed -------------------------------------------------------------------------------------
 
 
-def mixed(rows, rng):
-    """Take some targets away, and put lines in between that are no rows."""
+def without_some_targets(rows, rng):
+    """Take some targets away."""
     for i in rng.choice(len(rows), len(rows) // 10, replace=False):
         rows[i]["y" if "y" in rows[i] else "kind"] = None
     return rows
@@ -192,7 +192,7 @@ def test_killed_at_random_moments_it_ends_as_if_nothing_had_happened(server, tmp
         rows = [{**row, "kind": support.label(row)} for row in rows]
         for row in rows:
             del row["y"]
-    lines = (as_json if seed else as_csv)(mixed(rows, rng)).splitlines()
+    lines = (as_json if seed else as_csv)(without_some_targets(rows, rng)).splitlines()
     for i in (30, 200, 201):
         lines.insert(i, "a line that is no row" if i != 201 else "")
     source = tmp_path / "rows"

@@ -10,7 +10,7 @@ import csv
 import json
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -281,14 +281,10 @@ def _record(text: str, delimiter: str) -> list[str]:
     try:
         return read_record(text, delimiter)
     except csv.Error as error:
-        _refuse_record(error)
-
-
-def _refuse_record(error: csv.Error) -> NoReturn:
-    raise InputError(
-        f"it cannot be read ({error}); is a quotation mark not closed? A row of a stream is one "
-        "line, without line breaks in its cells"
-    ) from None
+        raise InputError(
+            f"it cannot be read ({error}); is a quotation mark not closed? A row of a stream is "
+            "one line, without line breaks in its cells"
+        ) from None
 
 
 def _decoded(line: bytes) -> str:
