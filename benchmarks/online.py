@@ -24,6 +24,7 @@ COMPILED, WRAPPED = "BLAS alone, from compiled code", "BLAS alone, by SciPy's wr
 UPDATE, VALUES = "Mercer, one row", "of it kernel values"
 TIMES = 1.8
 FASTEST = 45_000
+PAUSE = 0.002  # between many short runs: one thread does all, and none spins after it
 
 
 def inputs(rng: Any, n: int = CHUNK) -> Any:
@@ -97,14 +98,14 @@ class Turnover(Steady):
 
 def _throughput(options: Options) -> tuple[list[list[str]], list[float]]:
     """Return lines of a table, and the samples a second of each."""
-    part, many, rounds = (20, 100, 1) if options.quick else (10_000, 1_000_000, 5)
+    part, many, rounds = (20, 100, 1) if options.quick else (CHUNK, 1_000_000, 60)
     streams = {
         "adds and removes a point": Turnover(100),
         "adds and removes a point, later": Turnover(100),
         "is projected": Steady(100),
     }
     for name, stream in streams.items():
-        stream.draw(300)
+        stream.draw(5 * part)
         stream.learn()
         while name.endswith("later") and stream.process.n_seen < many:
             stream.draw(part)
@@ -116,6 +117,7 @@ def _throughput(options: Options) -> tuple[list[list[str]], list[float]]:
             for name, stream in streams.items()
         ],
         rounds,
+        pause=PAUSE,
     )
     lines, rates = [], []
     for name, seconds in times.items():
@@ -144,7 +146,7 @@ def _values(process: OnlineProcess, X: Any) -> None:
 
 def _update(m: int, options: Options) -> dict[str, float]:
     """Return the seconds of one row that takes a point's place, and of the BLAS it needs."""
-    count, rounds = (30, 1) if options.quick else (CHUNK, 15)
+    count, rounds = (30, 1) if options.quick else (200, 60)
     stream, bare = Turnover(m), Matrices(m)
     stream.draw(m + 2 * CHUNK)
     stream.learn()
@@ -163,6 +165,7 @@ def _update(m: int, options: Options) -> dict[str, float]:
             ),
         ],
         rounds,
+        pause=PAUSE,
     )
     return {name: seconds / count for name, seconds in times.items()}
 
@@ -196,13 +199,14 @@ def _likelihoods(options: Options) -> list[list[str]]:
     lines = []
     for name, (likelihood, targets) in LIKELIHOODS.items():
         compiled = likelihood.compiled_site() is not None
-        n = 20 if options.quick else (10 * CHUNK if compiled else CHUNK)
+        n = 20 if options.quick else (CHUNK if compiled else 200)
         stream = Steady(100, likelihood, targets)
-        stream.draw(n)
+        stream.draw(5 * n)
         stream.learn()
         times = race(
             [Contender(name, stream.learn, prepare=partial(stream.draw, n))],
-            1 if options.quick else 4,
+            1 if options.quick else 30,
+            pause=PAUSE,
         )
         how = "compiled" if compiled else "quadrature in Python"
         rate = n / times[name]
@@ -264,9 +268,9 @@ def run(options: Options) -> Result:
         f"100 points unless said otherwise; criterion kl; `learn` is given {CHUNK} rows at a time, "
         "and BLAS one thread. Where nearly every row adds and removes a point each target is "
         "larger than the last, so that the oldest point goes; `replaced` is the share of rows "
-        "that do, counted one at a time after the race. Other targets are a smooth function with "
-        "noise, and after the first rows nearly all are projected on the points there are, which "
-        "takes less. "
+        "that do, counted one at a time after the race. Other targets are a smooth function "
+        "with noise, and after the first rows nearly all are projected on the points there are, "
+        "which takes less. "
         "Bare BLAS: what a row that takes a point's place needs, the products Q k, S e, Q s, S Q_j "
         "and Q w (5 dsymv) and the rank-one updates of S, twice of Q and twice of P (5 dsyr), on "
         "the same sizes; the faster of the two ways to call it counts. A row's time has all in "

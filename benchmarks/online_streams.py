@@ -157,9 +157,9 @@ def run(options: Options) -> Result:
         "deviation 1` are divided by their standard deviations over the whole table, which are set "
         "by hand in this sense: a stream does not tell them beforehand, and three columns are "
         "constant for the first 17,000 rows. River's trees do not depend on units, and its "
-        "regression learns them. River's models have their defaults and a seed of 0, and are of "
-        "one run each. Mercer is given all rows in one call, River's models, which have no other "
-        "way, one in each. In the second table the "
+        "regression learns them. River's models "
+        "have their defaults and a seed of 0, and are of one run each. Mercer is given all rows in "
+        "one call, River's models, which have no other way, one in each. In the second table the "
         "label of the row before is one more input, of all contenders.",
         tables,
         verdicts,
