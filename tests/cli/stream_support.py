@@ -87,16 +87,28 @@ def contents(path):
 
 
 _SERVER = """
-import json, os, sys
+import json, os, signal, sys, time
 from mercer.cli import stream
 from mercer.cli.main import main
 from mercer.linalg.loops import loops
 from mercer.linalg.recursion import recursion
 loops(), recursion()
+for name in ("SIGINT", "SIGTERM", "SIGHUP"):  # a background job ignores some of them
+    signal.signal(getattr(signal, name), signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
 for line in sys.stdin:
     order = json.loads(line)
     if "wait" in order:
-        print(os.waitstatus_to_exitcode(os.waitpid(order["wait"], 0)[1]), flush=True)
+        found, status = 0, 0
+        for _ in range(1200):  # two minutes: no test waits for ever
+            found, status = os.waitpid(order["wait"], os.WNOHANG)
+            if found:
+                break
+            time.sleep(0.1)
+        if not found:
+            os.kill(order["wait"], signal.SIGKILL)
+            status = os.waitpid(order["wait"], 0)[1]
+        print(os.waitstatus_to_exitcode(status), flush=True)
         continue
     pid = os.fork()
     if pid:

@@ -48,7 +48,9 @@ Floats = NDArray[np.float64]
 _BLOCK = 128
 # The least variance of a point given the others, in units of k(x, x): with it Q is right to many
 # digits, and with less than the first to none. Q has entries as large as its inverse.
-_LEAST, _FLOOR = 1e-10, 1e-6
+_LEAST, _FLOOR = 1e-8, 1e-6
+# The variance below which points of a posterior are left out where it is taken over.
+_DETERMINED = 1e-9
 
 
 class Before(NamedTuple):
@@ -349,5 +351,5 @@ def _sound(posterior: Posterior) -> int:
     if not posterior.n_basis:
         return 1
     K = np.array(posterior.kernel(posterior.basis.points), order="F")
-    least = 10.0 * _LEAST * float(np.max(np.diagonal(K)))
+    least = _DETERMINED * float(np.max(np.diagonal(K)))
     return max(int(dpstrf(K, tol=least, lower=1)[2]), 1)
