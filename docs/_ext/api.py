@@ -38,6 +38,7 @@ _FIRST = [
     "mercer.kernels",
     "mercer.likelihoods",
     "mercer.means",
+    "mercer.priors",
     "mercer.params",
     "mercer.posterior",
     "mercer.metrics",

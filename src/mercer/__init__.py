@@ -79,6 +79,7 @@ _PACKAGES = (
     "params",
     "plotting",
     "posterior",
+    "priors",
     "selection",
     "testing",
 )

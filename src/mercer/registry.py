@@ -31,6 +31,7 @@ _NAMES: dict[type[Any], str] = {}
 _ELSEWHERE = (
     "mercer.posterior",
     "mercer.likelihoods",
+    "mercer.priors",
     "mercer.estimators.gp_regressor",
     "mercer.estimators.gp_classifier",
     "mercer.estimators.sparse_classifier",
