@@ -26,6 +26,7 @@ NAMES = (
     "online-friedman",
     "online-usps",
     "online-plateau",
+    "laplacian-samples",
 )
 
 

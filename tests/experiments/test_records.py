@@ -19,6 +19,7 @@ from mercer.experiments import (
     Line,
     Outcome,
     Setting,
+    Surface,
     Table,
     draw,
     to_csv,
@@ -114,8 +115,31 @@ def test_bars_and_bands_are_drawn(tmp_path, monkeypatch):
     assert [line.get_linestyle() for line in ax.lines] == ["-", "-", "None", "None"]
 
 
+def test_a_surface_is_drawn_twice(tmp_path, monkeypatch):
+    plt = pytest.importorskip("matplotlib.pyplot")
+    from mercer.plotting import style
+
+    kept = []
+    axes_for = style.axes_for
+    monkeypatch.setattr(style, "axes_for", lambda *a: kept.append(axes_for(*a)) or kept[-1])
+    x, y = np.meshgrid(np.linspace(0.0, 2.0, 5), np.linspace(-1.0, 1.0, 3))
+    points = np.array([[0.5, 0.25], [1.5, -0.5]])
+    surface = Surface("s", "Title", x + 10.0 * y, (0.0, 2.0, -1.0, 1.0), points)
+    draw(surface, tmp_path / "s.png")
+    assert (tmp_path / "s.png").read_bytes()[:4] == b"\x89PNG" and plt.get_fignums() == []
+    (grey,) = kept
+    (image,) = grey.images
+    np.testing.assert_array_equal(image.get_array(), surface.values)
+    assert image.origin == "lower" and tuple(image.get_extent()) == surface.extent
+    np.testing.assert_array_equal(grey.lines[0].get_xydata(), points)
+    solid = grey.figure.axes[1]
+    assert solid.name == "3d" and len(solid.collections) == 1
+    assert solid.get_zlim()[0] < -9.0 and solid.get_zlim()[1] > 11.0
+
+
 def test_every_experiment_says_what_it_is():
     found = experiments.experiments()
+    assert set(found) >= {"laplacian-samples"}
     assert set(found) >= {"abalone-error", "abalone-kernels", "abalone-gap", "gaussians"}
     assert set(found) >= {"online-sinc", "online-friedman", "online-usps", "online-plateau"}
     for name, experiment in found.items():

@@ -19,6 +19,7 @@ from mercer.experiments.records import (
     Line,
     Outcome,
     Setting,
+    Surface,
     Table,
 )
 from mercer.experiments.text import to_csv, to_markdown
@@ -31,6 +32,7 @@ __all__ = [
     "Line",
     "Outcome",
     "Setting",
+    "Surface",
     "Table",
     "draw",
     "experiments",
@@ -48,6 +50,7 @@ _MODULES = (
     "online_friedman",
     "online_usps",
     "online_plateau",
+    "laplacian_samples",
 )
 
 

@@ -9,7 +9,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Claim", "Estimate", "Experiment", "Figure", "Line", "Outcome", "Setting", "Table"]
+__all__ = [
+    "Claim",
+    "Estimate",
+    "Experiment",
+    "Figure",
+    "Line",
+    "Outcome",
+    "Setting",
+    "Surface",
+    "Table",
+]
 
 Floats = NDArray[np.float64]
 
@@ -88,12 +98,28 @@ class Figure:
 
 
 @dataclass(frozen=True)
+class Surface:
+    """A function over a rectangle, drawn in grey and as a surface; `name` is that of its file.
+
+    values : (rows, columns) at a grid of evenly spaced points, the first row at the least of y
+    extent : the least and greatest x, then the least and greatest y
+    points : (k, 2) places that are marked
+    """
+
+    name: str
+    title: str
+    values: Floats
+    extent: tuple[float, float, float, float]
+    points: Floats
+
+
+@dataclass(frozen=True)
 class Outcome:
     """What came out of an experiment; `notes` are sentences that stand under the tables."""
 
     tables: tuple[Table, ...]
     claims: tuple[Claim, ...] = ()
-    figures: tuple[Figure, ...] = ()
+    figures: tuple[Figure | Surface, ...] = ()
     notes: tuple[str, ...] = ()
 
 
