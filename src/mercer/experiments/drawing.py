@@ -45,11 +45,9 @@ def _draw_lines(figure: Figure, ax: Any) -> None:
 
 
 def _draw_surface(figure: Surface, ax: Any) -> None:
-    from matplotlib.gridspec import GridSpec
-
     from mercer.plotting.style import INK
 
-    places = GridSpec(1, 2, figure=ax.figure)
+    places = ax.figure.add_gridspec(1, 2)
     ax.set_subplotspec(places[0])
     ax.imshow(figure.values, cmap="gray", origin="lower", extent=figure.extent)
     ax.plot(*figure.points.T, ".", color=INK, markersize=2.0)
