@@ -89,8 +89,8 @@ class Turnover(Steady):
         for X, Y in self.rows:
             self.process.learn(X, Y)
             unit = np.exp(-GROWTH * len(X))
-            self.process.arrays.mu[:] *= unit
-            self.process.arrays.alpha[:] *= unit
+            self.process._arrays.mu[:] *= unit
+            self.process._arrays.alpha[:] *= unit
 
 
 # --- samples a second -----------------------------------------------------------------------------
@@ -141,7 +141,8 @@ def _throughput(options: Options) -> tuple[list[list[str]], list[float]]:
 def _values(process: OnlineProcess, X: Any) -> None:
     """Find the kernel values that rows need, in blocks as the process does."""
     for start in range(0, len(X), online._BLOCK):
-        process._kernel_values(X[start : start + online._BLOCK], process.points)
+        some = X[start : start + online._BLOCK]
+        process.kernel(some, np.concatenate([process.points, some]))
 
 
 def _update(m: int, options: Options) -> dict[str, float]:

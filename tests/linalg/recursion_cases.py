@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mercer.linalg import _recursion_twins as twin
-from mercer.linalg.recursion import Rules, empty_arrays
+from mercer.linalg.recursion import Rules, empty_arrays, symmetric
 
 compiled = pytest.importorskip("mercer.linalg._recursion")
 
@@ -26,7 +26,7 @@ AXES = {
 def used(A, name):
     """Return the entries of an array that are in use."""
     axes, with_features = AXES[name]
-    array = getattr(A, name)
+    array = getattr(symmetric(A), name)
     places = [slice(None)] * array.ndim
     for axis in axes:
         places[axis] = slice(A.m + (A.n_features if with_features else 0))

@@ -12,6 +12,7 @@ import pytest
 from mercer.linalg import PROFILES, _twins, loops
 
 compiled = pytest.importorskip("mercer.linalg._compiled")
+elementary = pytest.importorskip("mercer.linalg._elementary")
 
 LOOPS = [name for name, f in vars(_twins).items() if inspect.isfunction(f) and name[0] != "_"]
 VALUES = [name for name in LOOPS if name.startswith("value_")]
@@ -205,6 +206,11 @@ def test_logarithms():
     )
     ours = np.array([compiled._log1p(x) for x in v])
     np.testing.assert_allclose(ours, np.log1p(v), rtol=5e-16)
+    small = [1.0, 1.0 - 2.0**-53, np.finfo(float).tiny]
+    positive = np.concatenate([v[v > 0], 1.0 / (1.0 + v), small])
+    ours = np.array([elementary.log(x) for x in positive])
+    np.testing.assert_allclose(ours, np.log(positive), rtol=5e-16)
+    assert np.all(np.isnan([elementary.log(np.nan), elementary.log(np.inf)]))
     x = -np.concatenate([10.0 ** np.random.default_rng(4).uniform(-300, 2.8, 2000), [0.0, 708.0]])
     np.testing.assert_allclose([compiled._exp(t) for t in x], np.exp(x), rtol=5e-16)
     assert compiled._exp(-1e4) == compiled._exp(-708.0) > 0.0

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mercer.compute import blas_for
 from mercer.errors import NotPositiveDefiniteError
 from mercer.linalg import cholesky, inverse_lower, mirror_lower, semidefinite_root, solve_lower
-from mercer.linalg.recursion import Arrays, empty_arrays
+from mercer.linalg.recursion import Arrays, empty_arrays, symmetric
 from mercer.means import Mean
 from mercer.posterior import Basis, Dense, InverseTriangular, Posterior
 from mercer.posterior.factors import Factor, RowBlock
@@ -31,13 +31,13 @@ def refresh(A: Arrays) -> None:
     """Make Q, P and what is derived of them anew from K and the moments: O(m^3)."""
     m, r = A.m, A.n_features
     n = r + m
+    symmetric(A)
     A.whole[1:] = 0
     with blas_for(n):
         K = A.K[:m, :m]
         Q = _inverse(K)
         A.Q[:m, :m] = 0.5 * (Q + Q.T)
         for c, S in enumerate(A.S[:, :n, :n]):
-            S[:] = 0.5 * (S + S.T)
             A.P[c, :n, :n] = _inverse(S)
             A.curvature[c, :m] = np.einsum("ij,ij->i", Q @ S[r:, r:], Q) - np.diagonal(Q)
         A.alpha[:, :m] = A.mu[:, r:n] @ A.Q[:m, :m]
@@ -65,6 +65,7 @@ def as_posterior(A: Arrays, basis: Basis, mean: Mean, scale: Floats, weight: int
     """
     m, r = A.m, A.n_features
     n = r + m
+    symmetric(A)
     with blas_for(n):
         L = cholesky(np.array(A.K[:m, :m], order="F")).L if m else np.empty((0, 0), order="F")
         B: list[Factor] = []
@@ -159,6 +160,7 @@ _POINT_AXES = {
 
 def packed(A: Arrays) -> dict[str, Any]:
     """Return the numbers in use, by the names of their arrays, and the room there is."""
+    symmetric(A)
     out: dict[str, Any] = {"cap": len(A.K), "whole": A.whole.copy(), "sums": A.sums.copy()}
     for name, axes in _POINT_AXES.items():
         array = getattr(A, name)

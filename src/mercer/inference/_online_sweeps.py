@@ -102,17 +102,17 @@ def refine(
     new = OnlineProcess.from_posterior(
         _joined(solutions, process), process.likelihood, **_options(process)
     )
-    new.arrays.sums[:] += process.arrays.sums
+    new._arrays.sums[:] += process._arrays.sums
     new.n_seen = process.n_seen
     return Refined(new, converged)
 
 
 def repeat(process: OnlineProcess, X: Any, Y: Floats, weights: Floats | None, times: int) -> None:
     """Show the rows so many times again, in place; the log evidence stays as it is."""
-    evidence, seen = process.arrays.sums[1:].copy(), process.n_seen
+    evidence, seen = process._arrays.sums[1:].copy(), process.n_seen
     for _ in range(times):
         process.learn(X, Y, weights)
-    process.arrays.sums[1:], process.n_seen = evidence, seen
+    process._arrays.sums[1:], process.n_seen = evidence, seen
 
 
 def _joined(solutions: list[Posterior], process: OnlineProcess) -> Posterior:

@@ -35,6 +35,7 @@ from mercer.linalg.recursion import (
     Rules,
     empty_arrays,
     recursion,
+    symmetric,
 )
 from mercer.means import Mean, Zero
 from mercer.posterior import Basis, Posterior
@@ -131,7 +132,7 @@ class OnlineProcess:
     ) -> None:
         self.kernel, self.likelihood = basis.kernel, likelihood
         self.mean_function: Mean = Zero() if mean is None else mean
-        self.arrays, self.scale = arrays, scale
+        self._arrays, self.scale = arrays, scale
         self._weight, self._explicit = weight, basis.features
         # Inputs of which `source` says where the points are: Ctrl-C cannot part them.
         self._rows = basis.points
@@ -189,14 +190,19 @@ class OnlineProcess:
     # --- its parts ------------------------------------------------------------------------------
 
     @property
+    def arrays(self) -> Arrays:
+        """The arrays of the recursion, which changes them in place, with whole matrices: O(m^2)."""
+        return symmetric(self._arrays)
+
+    @property
     def n_basis(self) -> int:
         """The number of points."""
-        return self.arrays.m if self._weight else len(self._rows)
+        return self._arrays.m if self._weight else len(self._rows)
 
     @property
     def points(self) -> Any:
         """The points, as rows of inputs."""
-        return self._rows[self.arrays.source[: self.arrays.m]] if self._weight else self._rows
+        return self._rows[self._arrays.source[: self._arrays.m]] if self._weight else self._rows
 
     @property
     def _basis(self) -> Basis:
@@ -205,17 +211,17 @@ class OnlineProcess:
     @property
     def projection_loss(self) -> float:
         """The divergences that projections and removals have cost, added up, in nats."""
-        return float(self.arrays.sums[0])
+        return float(self._arrays.sums[0])
 
     @property
     def log_evidence(self) -> float:
         """The log predictive density of all rows, each given those before it."""
-        _, total, weight = self.arrays.sums
+        _, total, weight = self._arrays.sums
         return float(total - weight * np.sum(np.log(self.scale)))
 
     def posterior(self) -> Posterior:
         """Return the process as it is now."""
-        return as_posterior(self.arrays, self._basis, self.mean_function, self.scale, self._weight)
+        return as_posterior(self._arrays, self._basis, self.mean_function, self.scale, self._weight)
 
     # --- learning -------------------------------------------------------------------------------
 
@@ -233,7 +239,7 @@ class OnlineProcess:
             is learned twice, and one of weight 1.5 in two steps of power 3/4.
         """
         X = self.kernel.inputs(X)
-        n, outputs = len(X), len(self.arrays.mu)
+        n, outputs = len(X), len(self._arrays.mu)
         Y = np.ascontiguousarray(np.asarray(Y, dtype=float).reshape(n, outputs) / self.scale)
         w = np.ones(n) if weights is None else np.array(weights, dtype=float)
         shape = (n, outputs)
@@ -248,14 +254,17 @@ class OnlineProcess:
         return before
 
     def _learn_block(self, X: Any, Y: Floats, w: Floats, before: Before) -> None:
-        points = self.points
-        block_kernel = self._kernel_values(X, points)
+        block_kernel = np.empty((len(X), 0))
         if self._weight:
-            source = np.zeros_like(self.arrays.source)
-            source[: len(points)] = np.arange(len(points))
+            points = self.points
             rows = np.concatenate([points, X]) if len(points) else np.array(X)
-            self.arrays, self._rows = self.arrays._replace(source=source), rows
-        A = self.arrays
+            # In one call: what rows of the block have with each other is found twice, which costs
+            # less than a call for each half.
+            block_kernel = self.kernel(X, rows)
+            source = np.zeros_like(self._arrays.source)
+            source[: len(points)] = np.arange(len(points))
+            self._arrays, self._rows = self._arrays._replace(source=source), rows
+        A = self._arrays
         block = Block(
             block_kernel,
             np.array(self.kernel.diag(X) if self._weight else np.zeros(len(X)), dtype=float),
@@ -269,15 +278,6 @@ class OnlineProcess:
         )
         learn_rows(A, self.rules, block, self.likelihood)
         before.var[:] = block.spread
-
-    def _kernel_values(self, X: Any, points: Any) -> Floats:
-        """Return the kernel between these rows and all that can be points meanwhile."""
-        if not self._weight:
-            return np.empty((len(X), 0))
-        among = self.kernel(X)
-        if not len(points):
-            return np.ascontiguousarray(among)
-        return np.hstack([self.kernel(X, points), among])
 
     def _features(self, X: Any) -> Floats:
         """Return h(x), or of a degenerate process phi(x), at the rows of X."""
@@ -299,7 +299,7 @@ class OnlineProcess:
             "weight": self._weight,
             "rules": list(self.rules),
             "n_seen": self.n_seen,
-            "arrays": packed(self.arrays),
+            "arrays": packed(self._arrays),
         }
 
     @classmethod
@@ -324,12 +324,12 @@ class OnlineProcess:
                 "posterior.prune(n, noise), or continue it with lift=True"
             )
         before = self.projection_loss
-        while self.arrays.m > n:
+        while self._arrays.m > n:
             self._remove_one()
         return self.projection_loss - before
 
     def _remove_one(self) -> None:
-        A = self.arrays
+        A = self._arrays
         if self.rules.keep < 1.0:  # P is of the past
             refresh(A)
         recursion().remove(A, recursion().cheapest(A, self.rules))

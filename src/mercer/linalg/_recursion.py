@@ -1,6 +1,7 @@
 """Rows of a block into a sparse posterior, compiled; import through `mercer.linalg.recursion`.
 
-What is computed, and why it is right, is written in the NumPy twin, `_recursion_twins`.
+What is computed, and why it is right, is written in the NumPy twin, `_recursion_twins`. Of
+symmetric matrices lower triangles are read and written (`_recursion_matrices`).
 """
 
 from __future__ import annotations

@@ -18,8 +18,9 @@ from mercer.linalg._recursion_matrices import (
     add_outer,
     add_two,
     dot,
-    mirror,
     move,
+    put,
+    take,
     times,
 )
 from mercer.linalg._recursion_twins import SHARPEST, TINY
@@ -66,43 +67,58 @@ def _shared(S, s, e, i, r):  # type: ignore[no-untyped-def]
     # the covariance of coordinate i with the new g, which is f less the explicit functions
     shared = s[i]
     for j in range(r):
-        shared -= S[i, j] * e[j]
+        shared -= S[max(i, j), min(i, j)] * e[j]
     return shared
+
+
+@njit(float64(State, int64, float64, float64, Vector), **MAP)
+def _own_row(A, c, gamma, cross, new):  # type: ignore[no-untyped-def]
+    # the row's covariances with all coordinates once it is learned; returns its variance
+    m, r = A.whole[0], A.S.shape[1] - A.K.shape[0]
+    S, s, e, slope = A.S[c], A.s[c], A.e, A.r[c]
+    factor = slope * cross
+    if r == 0:
+        for i in range(m):
+            new[i] = s[i] + factor * s[i]
+        return gamma + factor * cross + dot(s, e, m)
+    own = gamma + factor * cross
+    for i in range(r + m):
+        shared = _shared(S, s, e, i, r)
+        if i >= r:
+            own += shared * e[i]
+        new[i] = shared + factor * s[i]
+    return own
 
 
 @njit(void(State, float64, int64, float64), **MAP)
 def add(A, gamma, source, variance):  # type: ignore[no-untyped-def]
     m, r = A.whole[0], A.S.shape[1] - A.K.shape[0]
-    n, e_k = r + m, A.e[r:]
+    n, e_k, share, new = r + m, A.e[r:], A.v, A.s[A.S.shape[0]]
+    share[:r] = 0.0
+    share[r:n] = A.e[r:n]
     for c in range(A.S.shape[0]):
         S, P, s, slope = A.S[c], A.P[c], A.s[c], A.r[c]
         cross = _learn_means(A, c, gamma)
-        own = gamma + slope * cross * cross
-        for i in range(n):
-            shared = _shared(S, s, A.e, i, r)
-            if i >= r:
-                own += shared * A.e[i]
-            S[n, i] = shared + slope * cross * s[i]
-        S[n, n] = own
-        add_outer(S, 0, n, slope, s)
+        new[n] = _own_row(A, c, gamma, cross, new)
+        add_outer(S, n, slope, s)
+        put(S, n, n + 1, new)
         sharp = -slope / max(1.0 + slope * (gamma + A.spread[c]), SHARPEST)
-        add_outer(P, r, m, 1.0 / gamma, e_k)
+        add_outer(P, n, 1.0 / gamma, share)
         for i in range(r):
             for j in range(r):
                 P[i, j] += sharp * A.e[i] * A.e[j]
-            P[n, i] = sharp * A.e[i]
+            new[i] = sharp * A.e[i]
         for i in range(m):
-            P[n, r + i] = -e_k[i] / gamma
-        P[n, n] = 1.0 / gamma + sharp
-        mirror(S, n, n)
-        mirror(P, n, n)
-    add_outer(A.Q, 0, m, 1.0 / gamma, e_k)
+            new[r + i] = -e_k[i] / gamma
+        new[n] = 1.0 / gamma + sharp
+        put(P, n, n + 1, new)
+    add_outer(A.Q, m, 1.0 / gamma, e_k)
     for i in range(m):
-        A.Q[m, i] = -e_k[i] / gamma
-        A.K[m, i] = A.k[i]
-    A.Q[m, m], A.K[m, m] = 1.0 / gamma, variance
-    mirror(A.Q, m, m)
-    mirror(A.K, m, m)
+        new[i] = -e_k[i] / gamma
+    new[m] = 1.0 / gamma
+    put(A.Q, m, m + 1, new)
+    A.k[m] = variance
+    put(A.K, m, m + 1, A.k)
     A.source[m] = source
     A.whole[0] = m + 1
 
@@ -111,15 +127,18 @@ def add(A, gamma, source, variance):  # type: ignore[no-untyped-def]
 def remove(A, j):  # type: ignore[no-untyped-def]
     m, r = A.whole[0], A.S.shape[1] - A.K.shape[0]
     outputs, covariances = A.mu.shape[0], A.S.shape[0]
-    n, last, q_j = r + m, m - 1, A.Q[j, j]
-    column, t = A.k, A.v  # Q_j, and Q_j/q_j
+    n, last = r + m, m - 1
+    padded, t, room = A.v, A.k, A.s[covariances]  # Q_j after r zeros, and Q_j/q_j
+    padded[:r] = 0.0
+    column = padded[r:]
+    take(A.Q, j, m, column)
+    q_j = column[j]
     for i in range(m):
-        column[i] = A.Q[j, i]
         t[i] = column[i] / q_j
     for c in range(covariances):
         S, P = A.S[c], A.P[c]
-        times(S, r, m, column, A.u[c])
-        times(A.Q, 0, m, A.u[c], A.e)  # of which C_j is all but Q_j
+        times(S, n, padded, A.w)
+        times(A.Q, m, A.w[r:], A.e)  # of which C_j is all but Q_j
         own = A.e[j] - q_j
         lost = math.log(max(P[r + j, r + j] / q_j, TINY)) + own / q_j
         for i in range(m):
@@ -131,15 +150,14 @@ def remove(A, j):  # type: ignore[no-untyped-def]
                 A.alpha[p, i] -= a * t[i]
             A.alpha[p, j], A.mu[p, r + j] = A.alpha[p, last], A.mu[p, r + last]
         A.curvature[c, j] = A.curvature[c, last]
-        for i in range(n):
-            A.e[i] = P[r + j, i]
+        take(P, r + j, n, A.e)
         if A.e[r + j] > 0.0:
-            add_outer(P, 0, n, -1.0 / A.e[r + j], A.e)
-        move(S, r + last, r + j)
-        move(P, r + last, r + j)
-    add_outer(A.Q, 0, m, -1.0 / q_j, column)
-    move(A.Q, last, j)
-    move(A.K, last, j)
+            add_outer(P, n, -1.0 / A.e[r + j], A.e)
+        move(S, r + last, r + j, room)
+        move(P, r + last, r + j, room)
+    add_outer(A.Q, m, -1.0 / q_j, column)
+    move(A.Q, last, j, room)
+    move(A.K, last, j, room)
     A.source[j] = A.source[last]
     A.whole[0] = last
 
@@ -149,34 +167,30 @@ def exchange(A, gamma, source, variance, j):  # type: ignore[no-untyped-def]
     # `add` and `remove(j)` in one pass over each matrix; the row takes the place of point j.
     m, r = A.whole[0], A.S.shape[1] - A.K.shape[0]
     outputs, covariances = A.mu.shape[0], A.S.shape[0]
-    n, e, e_k, column, w, new = r + m, A.e, A.e[r:], A.v, A.w, A.s[covariances]
-    Q_j, K_j, sharpness = A.Q[j], A.K[j], 1.0 / gamma
+    n, e, e_k, padded, w, new = r + m, A.e, A.e[r:], A.v, A.w, A.s[covariances]
+    w_k, sharpness = w[r:], 1.0 / gamma
     ratio = e_k[j] * sharpness
+    padded[:r] = 0.0
+    column = padded[r:]
+    take(A.Q, j, m, column)
     for i in range(m):
-        column[i] = Q_j[i] + ratio * e_k[i]
+        column[i] += ratio * e_k[i]
     column[m] = -ratio
     q_j = column[j]
     inverse = 1.0 / q_j
     for c in range(covariances):
         S, P, s, u, curvature, slope = A.S[c], A.P[c], A.s[c], A.u[c], A.curvature[c], A.r[c]
-        S_j, P_j = S[r + j], P[r + j]
         cross = _learn_means(A, c, gamma)
-        own = gamma + slope * cross * cross
-        for i in range(n):
-            shared = _shared(S, s, e, i, r)
-            if i >= r:
-                own += shared * e[i]
-            new[i] = shared + slope * cross * s[i]
-        new[n] = own
-        add_outer(S, 0, n, slope, s)
-        times(S, r, m, column, w)
+        new[n] = _own_row(A, c, gamma, cross, new)
+        add_outer(S, n, slope, s)
+        times(S, n, padded, w)
         new_k = new[r:]
         for i in range(m):
-            w[i] -= ratio * new_k[i]
-        w[m] = dot(new_k, column, m + 1)
+            w_k[i] -= ratio * new_k[i]
+        w_k[m] = dot(new_k, column, m + 1)
         # C_j of the extended C = Q S Q - Q, by the old Q and what the row has added to it
-        times(A.Q, 0, m, w, u)
-        shift = (dot(e_k, w, m) - w[m]) * sharpness
+        times(A.Q, m, w_k, u)
+        shift = (dot(e_k, w_k, m) - w_k[m]) * sharpness
         for i in range(m):
             u[i] += shift * e_k[i] - column[i]
         own, last = u[j], ratio - shift
@@ -185,14 +199,13 @@ def exchange(A, gamma, source, variance, j):  # type: ignore[no-untyped-def]
             curvature[i] += t * (own * t - 2.0 * u[i])
         t = -ratio * inverse
         curvature[j] = curvature[m] + t * (own * t - 2.0 * last)
-        for i in range(n):
-            S_j[i] = new[i]
-        S_j[r + j] = new[n]
-        mirror(S, r + j, n)
+        new[r + j] = new[n]
+        put(S, r + j, n, new)
         # P_j of the extended P, to which the row adds its share in the points alone
+        take(P, r + j, n, w)
         for i in range(n):
             new[i] = e[i] if i >= r else 0.0
-            w[i] = P_j[i] + ratio * new[i]
+            w[i] += ratio * new[i]
         lost = math.log(max(w[r + j] * inverse, TINY)) + own * inverse
         for p in range(c, c + 1 if covariances > 1 else outputs):
             alpha, a = A.alpha[p], A.alpha[p, j] * inverse
@@ -207,16 +220,16 @@ def exchange(A, gamma, source, variance, j):  # type: ignore[no-untyped-def]
             for k in range(r):
                 P[i, k] += sharp * e[i] * e[k]
         for i in range(n):
-            P_j[i] = -sharpness * new[i] - scale * ratio * w[i]
+            new[i] = -sharpness * new[i] - scale * ratio * w[i]
         for i in range(r):
-            P_j[i] += sharp * e[i]
-        P_j[r + j] = sharpness + sharp + scale * ratio * ratio
-        mirror(P, r + j, n)
+            new[i] += sharp * e[i]
+        new[r + j] = sharpness + sharp + scale * ratio * ratio
+        put(P, r + j, n, new)
     add_two(A.Q, m, sharpness, e_k, -inverse, column)
     for i in range(m):
-        Q_j[i] = ratio * inverse * column[i] - sharpness * e_k[i]
-        K_j[i] = A.k[i]
-    Q_j[j], K_j[j] = sharpness - ratio * ratio * inverse, variance
-    mirror(A.Q, j, m)
-    mirror(A.K, j, m)
+        new[i] = ratio * inverse * column[i] - sharpness * e_k[i]
+    new[j] = sharpness - ratio * ratio * inverse
+    put(A.Q, j, m, new)
+    A.k[j] = variance
+    put(A.K, j, m, A.k)
     A.source[j] = source

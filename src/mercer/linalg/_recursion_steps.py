@@ -11,8 +11,8 @@ import math
 import numpy as np
 from numba import float64, int64, njit, types, void
 
-from mercer.linalg._elementary import MAP
-from mercer.linalg._recursion_matrices import Vector, add_outer, dot, mirror, times
+from mercer.linalg._elementary import MAP, log
+from mercer.linalg._recursion_matrices import Vector, add_outer, complete, dot, times
 from mercer.linalg._recursion_points import State, add, exchange, remove
 from mercer.linalg._recursion_twins import (
     CHECK_EVERY,
@@ -41,12 +41,12 @@ def forget(A, keep):  # type: ignore[no-untyped-def]
         S = A.S[c]
         for i in range(m):
             row, k = S[r + i], A.K[i]
-            for j in range(m):
+            for j in range(i + 1):
                 row[r + j] = keep * row[r + j] + (1.0 - keep) * k[j]
             for j in range(r):
                 row[j] *= root
-                S[j, r + i] = row[j]
             A.curvature[c, i] *= keep
+        complete(S, r + m)
     for p in range(A.mu.shape[0]):
         for i in range(m):
             A.mu[p, r + i] *= root
@@ -56,7 +56,7 @@ def forget(A, keep):  # type: ignore[no-untyped-def]
 @njit(float64(State, Vector, float64, float64), **MAP)
 def _refined(A, e_k, variance, gamma):  # type: ignore[no-untyped-def]
     m, rest = A.whole[0], A.v
-    times(A.K, 0, m, e_k, rest)
+    times(A.K, m, e_k, rest)
     worst = 0.0
     for i in range(m):
         rest[i] = A.k[i] - rest[i]
@@ -65,7 +65,7 @@ def _refined(A, e_k, variance, gamma):  # type: ignore[no-untyped-def]
         return gamma - dot(e_k, rest, m)
     if worst > Q_DRIFT * variance:
         A.whole[2] = 1
-    times(A.Q, 0, m, rest, A.u[0])
+    times(A.Q, m, rest, A.u[0])
     for i in range(m):
         e_k[i] += A.u[0, i]
     return variance - dot(e_k, A.k, m)
@@ -86,12 +86,12 @@ def _or_rounding(A, c, n):  # type: ignore[no-untyped-def]
 def predict(A, variance, floor):  # type: ignore[no-untyped-def]
     m, r = A.whole[0], A.S.shape[1] - A.K.shape[0]
     e_k = A.e[r:]
-    times(A.Q, 0, m, A.k, e_k)
+    times(A.Q, m, A.k, e_k)
     gamma = variance - dot(e_k, A.k, m)
     if gamma > floor * variance and (gamma < NEAR * variance or A.whole[1] % SELDOM == 0):
         gamma = _refined(A, e_k, variance, gamma)
     for c in range(A.S.shape[0]):
-        times(A.S[c], 0, r + m, A.e, A.s[c])
+        times(A.S[c], r + m, A.e, A.s[c])
         A.spread[c] = dot(A.e, A.s[c], r + m)
         if A.spread[c] <= SMALL * variance:
             _or_rounding(A, c, r + m)
@@ -119,8 +119,8 @@ def _project(A, gamma):  # type: ignore[no-untyped-def]
                 A.alpha[p, i] += q * u[i]
             A.sums[0] += max(0.5 * (lost + gamma * q * q), 0.0)
         if dot(s, s, r + m) > 0.0:  # else the row tells nothing of the points
-            add_outer(A.S[c], 0, r + m, slope, s)
-            add_outer(A.P[c], 0, r + m, -slope / inside, A.e)
+            add_outer(A.S[c], r + m, slope, s)
+            add_outer(A.P[c], r + m, -slope / inside, A.e)
 
 
 @njit(float64(int64, float64, float64, float64, float64), **MAP)
@@ -151,29 +151,44 @@ def _leaving(A, rules, gamma):  # type: ignore[no-untyped-def]
     # Which point goes if the row becomes one: itself has the number m, and -1 is none. All is as
     # it would be with the row among the points.
     m, r = A.whole[0], A.S.shape[1] - A.K.shape[0]
-    best, least, redundant, most = -1, math.inf, -1, 1.0 / rules.floor
-    for i in range(m + 1):
-        e = A.e[r + i] if i < m else -1.0
-        q = (A.Q[i, i] if i < m else 0.0) + e * e / gamma
-        if i < m and q * A.K[i, i] > most:
-            redundant, most = i, q * A.K[i, i]
-        worst = -math.inf
-        for p in range(A.alpha.shape[0]):
-            c = p if A.S.shape[0] > 1 else 0
-            slope = A.r[c]
-            if i < m:
-                u = A.u[c, i] - e
-                precision = A.P[c, r + i, r + i] + e * e / gamma
-                curvature, alpha = A.curvature[c, i] + slope * u * u, A.alpha[p, i] + A.q[p] * u
-            else:
-                precision = q - slope / max(1.0 + slope * (gamma + A.spread[c]), SHARPEST)
-                curvature, alpha = slope, A.q[p]
-            worst = max(worst, _score(rules.criterion, q, precision, curvature, alpha))
-        if worst < least:
-            best, least = i, worst
-    if redundant >= 0:
+    e_k, q, scores, precision = A.e[r:], A.v, A.w, A.s[A.S.shape[0]]
+    sharpness = 1.0 / gamma
+    redundant, most = -1, 1.0 / rules.floor
+    for i in range(m):
+        q[i] = A.Q[i, i] + sharpness * e_k[i] ** 2
+        if q[i] * A.K[i, i] > most:
+            redundant, most = i, q[i] * A.K[i, i]
+    if redundant >= 0 or m < rules.max_basis:
         return redundant
-    return best if m >= rules.max_basis else -1
+    for p in range(A.alpha.shape[0]):
+        c = p if A.S.shape[0] > 1 else 0
+        P, u, curvature, alpha, slope, q_p = (
+            A.P[c],
+            A.u[c],
+            A.curvature[c],
+            A.alpha[p],
+            A.r[c],
+            A.q[p],
+        )
+        own = sharpness - slope / max(1.0 + slope * (gamma + A.spread[c]), SHARPEST)
+        own = _score(rules.criterion, sharpness, own, slope, q_p)
+        scores[m] = max(scores[m], own) if p else own
+        for i in range(m):
+            precision[i] = P[r + i, r + i] + sharpness * e_k[i] ** 2
+        for i in range(m):
+            step = u[i] - e_k[i]
+            weight = alpha[i] + q_p * step
+            if rules.criterion == 0:
+                score = abs(weight) / q[i]
+            else:
+                score = log(max(precision[i] / q[i], TINY))
+                score += (curvature[i] + slope * step * step + weight * weight) / q[i]
+            scores[i] = score if p == 0 else max(scores[i], score)
+    best = 0
+    for i in range(1, m + 1):
+        if scores[i] < scores[best]:
+            best = i
+    return best
 
 
 @njit(void(State), **MAP)
@@ -185,9 +200,10 @@ def _renew(A):  # type: ignore[no-untyped-def]
         square = A.S[c, :n, :n].copy()
         for i in range(n):
             square[i, i] *= 1.0 + n * EPS
+            for j in range(i):
+                square[j, i] = square[i, j]
         A.P[c, :n, :n] = np.linalg.inv(square)
-        for i in range(n):
-            mirror(A.P[c], i, i)
+        complete(A.P[c], n)
 
 
 @njit(int64(State), **MAP)
@@ -198,8 +214,8 @@ def _has_drifted(A):  # type: ignore[no-untyped-def]
     for i in range(n):
         probe[i] = 1.0 if (i * 2654435761 >> 13) & 1 else -1.0
     for c in range(A.S.shape[0]):
-        times(A.S[c], 0, n, probe, image)
-        times(A.P[c], 0, n, image, back)
+        times(A.S[c], n, probe, image)
+        times(A.P[c], n, image, back)
         for i in range(n):
             if not abs(back[i] - probe[i]) <= P_DRIFT:
                 return 1
@@ -214,7 +230,7 @@ def learn(A, rules, variance, gamma, source):  # type: ignore[no-untyped-def]
         largest = max(largest, abs(A.q[p]))
     for c in range(A.S.shape[0]):
         A.r[c] = max(A.r[c], (SHARPEST - 1.0) / max(gamma + A.spread[c], TINY))
-        times(A.Q, 0, m, A.s[c, r:], A.u[c])
+        times(A.Q, m, A.s[c, r:], A.u[c])
     is_new = rules.max_basis > 0 and gamma > rules.floor * variance
     if rules.novelty == 0:
         is_new = is_new and gamma > rules.tol * variance

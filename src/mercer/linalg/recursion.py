@@ -23,8 +23,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.linalg.loops import loops
+from mercer.linalg.triangular import mirror_lower
 
-__all__ = ["CRITERIA", "NOVELTIES", "Arrays", "Block", "Rules", "empty_arrays", "recursion"]
+__all__ = [
+    "CRITERIA",
+    "NOVELTIES",
+    "Arrays",
+    "Block",
+    "Rules",
+    "empty_arrays",
+    "recursion",
+    "symmetric",
+]
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -37,7 +47,8 @@ NOVELTIES = ("geometry", "mean")
 class Arrays(NamedTuple):
     """What the recursion changes in place, with room for `cap` points; c covariances, P outputs.
 
-    The first m of `cap` entries are in use, and after them anything.
+    The first m of `cap` entries are in use, and after them anything. Of K, Q, S and P the compiled
+    loops keep the lower triangles, and above them there may be anything: `symmetric` fills it in.
 
     whole : (3,) m; changes of the basis since the last check; whether a check has failed
     source : (cap,) which column of a block's kernel matrix holds a point's values
@@ -52,7 +63,7 @@ class Arrays(NamedTuple):
     mean, spread : (P,), (c,) of the last row: e'mu and e'S e
     q, r : (P,), (c,) the derivatives of the last row's log Z (SOGP 2.7)
     u : (c, cap) of the last row: Q times what s has of the points
-    v, w : (cap,), (r + cap,) room to work in
+    v, w : (r + cap,) room to work in
     """
 
     whole: Whole
@@ -130,8 +141,13 @@ class Block(NamedTuple):
     log_density: Floats
 
 
+# Doubles of a line of the cache: rows of matrices begin where one does, if nothing is before them.
+_LINE = 8
+
+
 def empty_arrays(cap: int, features: int, outputs: int, covariances: int) -> Arrays:
-    """Return the arrays of a posterior without points."""
+    """Return the arrays of a posterior without points, with room for `cap` of them or more."""
+    cap = -(-cap // _LINE) * _LINE
     n = features + cap
     shapes: dict[str, tuple[int, ...]] = {
         "sums": (3,),
@@ -150,12 +166,27 @@ def empty_arrays(cap: int, features: int, outputs: int, covariances: int) -> Arr
         "q": (outputs,),
         "r": (covariances,),
         "u": (covariances, cap),
-        "v": (cap,),
+        "v": (n,),
         "w": (n,),
     }
-    arrays: dict[str, Any] = {name: np.zeros(shape) for name, shape in shapes.items()}
+    arrays: dict[str, Any] = {name: _zeros(shape) for name, shape in shapes.items()}
     whole, source = np.zeros(3, dtype=np.int64), np.zeros(cap, dtype=np.int64)
     return Arrays(whole=whole, source=source, **arrays)
+
+
+def _zeros(shape: tuple[int, ...]) -> Floats:
+    size = int(np.prod(shape))
+    memory = np.zeros(size + _LINE)
+    first = -(memory.ctypes.data // memory.itemsize) % _LINE
+    return memory[first : first + size].reshape(shape)
+
+
+def symmetric(A: Arrays) -> Arrays:
+    """Fill in what is above the diagonal of the matrices, in place, and return the arrays."""
+    m, n = A.m, A.n_features + A.m
+    for M in (A.K[:m, :m], A.Q[:m, :m], *A.S[:, :n, :n], *A.P[:, :n, :n]):
+        mirror_lower(M)
+    return A
 
 
 @cache
