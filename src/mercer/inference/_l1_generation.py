@@ -1,0 +1,237 @@
+"""Column generation: an L1-penalised problem over many columns, of which few are ever formed.
+
+    F(theta, beta) = sum_i w_i loss_i(f_i) + sum_j lam_j |theta_j|,   f = m + Phi theta + H beta
+
+(BKM 102, 109) is minimised over some of the columns, by whatever suits the loss. One pass over all
+columns, Phi'u with the pull u = -w loss'(f), then finds those that violate the conditions for an
+optimum, |Phi_j'u| <= lam_j; the worst are added, until none is left. The same pass makes u, shrunk
+until it is feasible, a point of the dual problem, whose value is a lower bound of all F: the
+difference is the certificate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mercer.inference._columns import Columns
+
+__all__ = ["Generated", "Generation", "Restricted", "Solved", "shrinkage", "worst_columns"]
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+TINY = float(np.finfo(float).tiny)
+# Columns that are added at once: so many, and this part of those that are there.
+_BATCH, _SHARE = 64, 0.3
+# Candidates that are looked at for each column that is added, rows by which they are compared, and
+# the cosine from which on two of them are all but the same column.
+_CANDIDATES, _ROWS, _ALIKE = 4, 128, 0.95
+
+
+class Solved(NamedTuple):
+    """The optimum over the columns that have been added.
+
+    coef : (k,) theta, in the order in which they were added
+    beta : (r,) coefficients of the functions without a penalty
+    latent : (n,) f
+    pull : (n,) u = -w loss'(f), with H'u = 0
+    objective : F
+    """
+
+    coef: Floats
+    beta: Floats
+    latent: Floats
+    pull: Floats
+    objective: float
+
+
+class Restricted(Protocol):
+    """The problem over the columns that have been added; none to begin with."""
+
+    def add(self, indices: Indices, A: Floats) -> None:
+        """Add columns A (n, k), in Fortran order, which may be kept and changed."""
+
+    def solve(self, lam: Floats) -> Solved:
+        """Return the optimum for penalties (k,) of the columns added, near the last one if any."""
+
+    def dual(self, u: Floats) -> float:
+        """Return the value of the dual problem at a feasible u: no F is less."""
+
+
+class Generated(NamedTuple):
+    """A solution over all columns.
+
+    indices, coef : (k,) the columns whose coefficients are not 0, ascending, and these
+    beta, latent, pull : as in `Solved`
+    objective, dual : F, and the best lower bound of it
+    penalties : (k,) lam of `indices`
+    status : "certified", "stopped" where nothing is left to be done, "interrupted" by Ctrl-C
+    n_passes : passes over all columns, for this solution
+    n_columns : columns formed so far
+    """
+
+    indices: Indices
+    coef: Floats
+    beta: Floats
+    latent: Floats
+    pull: Floats
+    objective: float
+    dual: float
+    penalties: Floats
+    status: str
+    n_passes: int
+    n_columns: int
+
+    @property
+    def gap(self) -> float:
+        """F less its lower bound, in units of F."""
+        return (self.objective - self.dual) / max(abs(self.objective), TINY)
+
+
+class Generation:
+    """Solves problems over the same columns one after the other; what is formed is kept.
+
+    Parameters
+    ----------
+    columns : Columns
+    restricted : Restricted
+        Without columns yet.
+    tol : float
+        The gap, relative to F, that is enough.
+    start : (k,) array of indices, optional
+        Columns to begin with.
+    max_active : int, optional
+        How many columns may be formed: where the certificate needs more, the status is "stopped".
+    report : function, optional
+        Called with the solution so far after each pass. It may raise KeyboardInterrupt.
+    """
+
+    def __init__(
+        self,
+        columns: Columns,
+        restricted: Restricted,
+        *,
+        tol: float = 1e-6,
+        start: Indices | None = None,
+        max_active: int | None = None,
+        report: Callable[[Generated], None] | None = None,
+    ) -> None:
+        self.columns, self.restricted = columns, restricted
+        self.tol, self.max_active, self.report = tol, max_active, report
+        self.indices = np.empty(0, dtype=np.intp)
+        if start is not None and len(start):
+            self.add(np.unique(start))
+
+    def add(self, indices: Indices) -> None:
+        """Form columns and give them to the restricted problem."""
+        self.restricted.add(indices, self.columns.take(indices))
+        self.indices = np.concatenate([self.indices, indices])
+
+    @property
+    def room(self) -> int:
+        """How many columns may yet be formed."""
+        left = self.columns.size - len(self.indices)
+        if self.max_active is None:
+            return left
+        return max(0, min(left, self.max_active - len(self.indices)))
+
+    def solve(self, lam: ArrayLike) -> Generated:
+        """Return the solution for penalties lam, one number or (size,)."""
+        penalties = np.broadcast_to(np.asarray(lam, dtype=float), (self.columns.size,))
+        if not (np.all(penalties >= 0) and np.all(np.isfinite(penalties))):
+            raise ValueError("penalties must be finite and at least 0")
+        free = np.setdiff1d(np.flatnonzero(penalties == 0.0), self.indices)
+        if len(free):  # no pull is feasible without them
+            self.add(free)
+        found = self._state(self.restricted.solve(penalties[self.indices]), penalties)
+        try:
+            while True:
+                found = self._price(found, penalties)
+                if self.report is not None:
+                    self.report(found)
+                if found.status != "":
+                    return found
+                solved = self.restricted.solve(penalties[self.indices])
+                found = self._state(solved, penalties, found.dual, found.n_passes)
+        except KeyboardInterrupt:
+            return found._replace(status="interrupted")
+
+    def _state(
+        self, solved: Solved, penalties: Floats, dual: float = -np.inf, n_passes: int = 0
+    ) -> Generated:
+        kept = np.flatnonzero(solved.coef)
+        kept = kept[np.argsort(self.indices[kept])]
+        indices = self.indices[kept]
+        return Generated(
+            indices,
+            solved.coef[kept],
+            solved.beta,
+            solved.latent,
+            solved.pull,
+            solved.objective,
+            # u = 0 is feasible whatever the columns
+            max(dual, self.restricted.dual(np.zeros_like(solved.pull))),
+            penalties[indices],
+            "",
+            n_passes,
+            len(self.indices),
+        )
+
+    def _price(self, found: Generated, penalties: Floats) -> Generated:
+        """Make the pass for a solution: its certificate, and the columns that are to be added."""
+        slopes = np.abs(self.columns.products(found.pull[:, None])[:, 0])
+        t = shrinkage(slopes, penalties)
+        dual = max(found.dual, self.restricted.dual(t * found.pull))
+        found = found._replace(dual=dual, n_passes=found.n_passes + 1)
+        if found.gap <= self.tol:
+            return found._replace(status="certified")
+        excess = slopes / np.maximum(penalties, TINY)
+        excess[self.indices] = 0.0
+        new = worst_columns(self.columns, excess, self.batch())
+        if not len(new):
+            return found._replace(status="stopped")
+        self.add(new)
+        return found._replace(n_columns=len(self.indices))
+
+    def batch(self) -> int:
+        """Return how many columns to add at once."""
+        return min(self.room, max(_BATCH, int(_SHARE * len(self.indices))))
+
+
+def shrinkage(slopes: Floats, penalties: Floats) -> float:
+    """Return the largest t <= 1 for which t |Phi_j'u| <= lam_j, from |Phi_j'u| (size,).
+
+    A column without a penalty must have slope 0, and is left out: so it is, but for rounding, in
+    every solution that has it.
+    """
+    over = (slopes > penalties) & (penalties > 0.0)
+    return float(np.min(penalties[over] / slopes[over], initial=1.0))
+
+
+def worst_columns(columns: Columns, excess: Floats, count: int) -> Indices:
+    """Return at most `count` columns with the largest `excess`, |Phi_j'u|/lam_j, of those above 1.
+
+    Neighbours of a column that violates its condition do so too, and are nearly the same column:
+    one that is like another chosen already, by some of the rows, comes after all that are not.
+    """
+    over = np.flatnonzero(excess > 1.0)
+    if len(over) <= count or not count:
+        return over[:count]
+    top = over[np.argsort(-excess[over], kind="stable")[: _CANDIDATES * count]]
+    rows = np.unique(np.linspace(0, columns.n - 1, _ROWS).astype(np.intp))
+    S = columns.rows(rows).take(top)
+    S /= np.maximum(np.sqrt(np.einsum("ij,ij->j", S, S)), TINY)
+    alike = np.zeros(len(top), dtype=bool)
+    chosen: list[int] = []
+    for i in range(len(top)):
+        if len(chosen) == count:
+            break
+        if not alike[i]:
+            chosen.append(i)
+            alike |= np.abs(S[:, i] @ S) > _ALIKE
+    others = np.setdiff1d(np.arange(len(top)), chosen)[: count - len(chosen)]
+    return np.sort(top[np.concatenate([np.array(chosen, dtype=np.intp), others])])

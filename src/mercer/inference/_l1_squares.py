@@ -1,0 +1,121 @@
+"""L1-penalised least squares over some columns: what Gaussian noise makes of an expansion's MAP.
+
+    F = sum_i w_i (y_i - f_i)^2/2 + sum_j lam_j |theta_j|,   f = m + Phi theta + H beta
+
+(BKM 102, 109) by the homotopy on Gram matrices of the columns, H the first of them and free. They
+square the condition number: what they give is refined with the residuals themselves.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.inference._l1_generation import Solved
+from mercer.inference._l1_quadratic import minimise_l1
+
+__all__ = ["Squares"]
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+# Refinements at most, and the part of lam (of the slopes' size, where there is no penalty) by which
+# slopes of active columns may differ from their penalties.
+_REFINEMENTS, _EXACT = 4, 1e-11
+
+
+class Squares:
+    """Least squares with an L1 penalty over columns that are added.
+
+    Parameters
+    ----------
+    y : (n,) array
+    mean : (n,) array, optional
+        m; 0 without it.
+    H : (n, r) array, optional
+        Functions without a penalty.
+    weights : (n,) array, optional
+        w >= 0; 1 without it.
+    """
+
+    def __init__(
+        self,
+        y: Floats,
+        mean: Floats | None = None,
+        H: Floats | None = None,
+        weights: Floats | None = None,
+    ) -> None:
+        n = len(y)
+        self.target = y if mean is None else y - mean
+        self.mean, self.weights = mean, weights
+        H = np.empty((n, 0)) if H is None else H
+        self.r = H.shape[1]
+        self._blocks: list[Floats] = []
+        self._G = np.empty((0, 0))
+        self._c = np.empty(0)
+        self._coef = np.empty(0)
+        self._append(np.array(H, dtype=float, order="F"))
+
+    def _weighted(self, A: Floats) -> Floats:
+        if self.weights is None:
+            return A
+        return self.weights * A if A.ndim == 1 else self.weights[:, None] * A
+
+    def add(self, indices: Indices, A: Floats) -> None:
+        """Add columns A (n, k), which are kept."""
+        self._append(A)
+
+    def _append(self, A: Floats) -> None:
+        old, k = len(self._c), A.shape[1]
+        G = np.empty((old + k, old + k))
+        G[:old, :old] = self._G
+        first, weighted = 0, self._weighted(A)
+        for block in self._blocks:
+            rows = slice(first, first + block.shape[1])
+            G[rows, old:] = block.T @ weighted
+            G[old:, rows] = G[rows, old:].T
+            first = rows.stop
+        own = A.T @ weighted
+        G[old:, old:] = 0.5 * (own + own.T)
+        self._G = G
+        self._c = np.concatenate([self._c, weighted.T @ self.target])
+        self._coef = np.concatenate([self._coef, np.zeros(k)])
+        self._blocks.append(A)
+
+    def _times(self, coef: Floats) -> Floats:
+        out = np.zeros(len(self.target))
+        first = 0
+        for block in self._blocks:
+            part = coef[first : first + block.shape[1]]
+            if part.any():
+                out += block @ part
+            first += block.shape[1]
+        return out
+
+    def solve(self, lam: Floats) -> Solved:
+        """Return the optimum for penalties (k,) of the columns added."""
+        penalties = np.concatenate([np.zeros(self.r), lam])
+        c, coef = self._c, self._coef
+        for _ in range(1 + _REFINEMENTS):
+            coef = minimise_l1(self._G, c, penalties, start=coef).coef
+            part = self._times(coef)
+            e = self.target - part
+            u = self._weighted(e)
+            slopes = np.concatenate([block.T @ u for block in self._blocks])
+            off = np.abs(slopes - penalties * np.sign(coef))[coef != 0.0]
+            size = np.maximum(penalties, np.abs(self._c))[coef != 0.0]
+            if np.all(off <= _EXACT * size):
+                break
+            # c - G theta as the residuals have it, of which there is more than rounding left
+            c = slopes + self._G @ coef
+        self._coef = coef
+        latent = part if self.mean is None else self.mean + part
+        objective = 0.5 * float(e @ u) + float(penalties @ np.abs(coef))
+        return Solved(coef[self.r :], coef[: self.r], latent, u, objective)
+
+    def dual(self, u: Floats) -> float:
+        """Return u'(y - m) - sum_i u_i^2/(2 w_i): that of a u that is 0 where w is."""
+        v = u if self.weights is None else np.zeros_like(u)
+        if self.weights is not None:
+            np.divide(u, self.weights, out=v, where=self.weights > 0)
+        return float(u @ self.target - 0.5 * (u @ v))
