@@ -6,45 +6,20 @@ Not an engine: `laplacian` is, and has the model and the notation.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.inference._columns import Columns
 from mercer.inference._losses import Loss, unit_loss
 
-__all__ = ["Columns", "Expansion", "ExpansionProblem"]
+__all__ = ["Expansion", "ExpansionProblem"]
 
 Floats = NDArray[np.float64]
 
 _EPS = float(np.finfo(float).eps)
 _TINY = float(np.finfo(float).tiny)
-
-
-class Columns(Protocol):
-    """Functions at the rows, (n, size), computed as they are wanted."""
-
-    @property
-    def n(self) -> int:
-        """The number of rows."""
-        ...
-
-    @property
-    def size(self) -> int:
-        """The number of functions."""
-        ...
-
-    def take(self, indices: Any) -> Floats:
-        """Return some functions at the rows, (n, k)."""
-        ...
-
-    def products(self, V: Floats) -> Floats:
-        """Return Phi'V, (size, q), for V (n, q)."""
-        ...
-
-    def rows(self, kept: Any) -> Self:
-        """Return the same functions at some rows."""
-        ...
 
 
 @dataclass(frozen=True)

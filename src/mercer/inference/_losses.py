@@ -61,6 +61,8 @@ class Loss(ABC):
     #: "squares"; "linear" in pieces; "quadratic" in pieces, with a continuous slope; or "smooth".
     kind: ClassVar[Literal["squares", "linear", "quadratic", "smooth"]]
     is_of_labels: ClassVar[bool] = False
+    #: What `curvature` is at most.
+    greatest_curvature: ClassVar[float]
 
     def __post_init__(self) -> None:
         y = np.asarray(self.y, dtype=float)
@@ -113,6 +115,7 @@ class Squares(Loss):
     """(y - f)^2/2."""
 
     kind = "squares"
+    greatest_curvature = 1.0
 
     def values(self, f: Floats) -> Floats:
         """Return (y - f)^2/2."""
@@ -142,6 +145,7 @@ class Insensitive(Loss):
     zone: float = 0.0
 
     kind = "linear"
+    greatest_curvature = 0.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -186,6 +190,7 @@ class Clipped(Loss):
     knee: float = 1.0
 
     kind = "quadratic"
+    greatest_curvature = 1.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -219,6 +224,7 @@ class LogisticLoss(Loss):
     """log(1 + exp(-y f)) (BKM 14)."""
 
     kind = "smooth"
+    greatest_curvature = 0.25
     is_of_labels = True
 
     def values(self, f: Floats) -> Floats:
@@ -249,6 +255,7 @@ class SoftMargin(Loss):
     """(1 - y f)_+ (BKM 2.2)."""
 
     kind = "linear"
+    greatest_curvature = 0.0
     is_of_labels = True
 
     def values(self, f: Floats) -> Floats:
@@ -277,6 +284,7 @@ class QuadraticSoftMargin(Loss):
     """(1 - y f)_+^2 (BKM 2.2)."""
 
     kind = "quadratic"
+    greatest_curvature = 2.0
     is_of_labels = True
 
     def values(self, f: Floats) -> Floats:

@@ -1,0 +1,197 @@
+"""Losses with a slope that is continuous, over some columns: Newton's method with an L1 penalty.
+
+Huber's and logistic noise and the quadratic soft margin make of
+
+    F = sum_i w_i loss_i(f_i) + sum_j lam_j |theta_j|,   f = m + Phi theta + H beta
+
+(BKM 102, 109) a smooth function and a penalty. With the pulls u = -w loss'(f) and the curvature
+C = diag(w loss''(f)) a step goes towards the minimiser of
+
+    theta'G theta/2 - c'theta + sum_j lam_j |theta_j|,   G = Phi'C Phi,  c = Phi'u + G theta,
+
+by the homotopy of `_l1_quadratic`, as far as F falls. Losses that are quadratic in pieces end so
+after finitely many steps, once the rows' pieces are known. Where the curvature is 0, some of the
+greatest there is, L, is added: so much more as steps fall short, and next to nothing at the end.
+With L alone no step can fail.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.inference._expansion_problem import ExpansionProblem
+from mercer.inference._l1_generation import Solved
+from mercer.inference._l1_quadratic import minimise_l1
+
+__all__ = ["Newton"]
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+_ITERATIONS = 200
+# By this part of lam, or of what the pulls could be, slopes may differ from what they must be.
+_EXACT = 1e-11
+# Steps without progress by which that has become rounding.
+_PATIENCE = 4
+# The share of L in the curvature: at first, at least and at most.
+_SHARE, _LEAST, _MOST = 1e-3, 1e-10, 1.0
+# Columns enter a step from this part of their penalty on.
+_NEAR = 0.9
+_BISECTIONS = 40
+
+
+class Newton:
+    """The problem over columns that are added, for a loss whose slope is continuous.
+
+    O(n k^2) a step with k columns at work, and O(n k) memory for all k that were added.
+
+    Parameters
+    ----------
+    problem : ExpansionProblem
+        With the loss `Clipped`, `LogisticLoss` or `QuadraticSoftMargin`.
+    """
+
+    def __init__(self, problem: ExpansionProblem) -> None:
+        self.problem = problem
+        H = np.empty((problem.n, 0)) if problem.H is None else problem.H
+        self.r = H.shape[1]
+        self.steepest = problem.weighted(np.full(problem.n, problem.loss.greatest_curvature))
+        self._blocks = [H]
+        self._coef = np.zeros(self.r)
+
+    def add(self, indices: Indices, A: Floats) -> None:
+        """Add columns A (n, k), which are kept."""
+        self._blocks.append(A)
+        self._coef = np.concatenate([self._coef, np.zeros(A.shape[1])])
+
+    def solve(self, lam: Floats) -> Solved:
+        """Return the optimum for penalties (k,) of the columns added."""
+        problem, coef = self.problem, self._coef
+        penalties = np.concatenate([np.zeros(self.r), lam])
+        sizes = np.sqrt(np.concatenate([_squares(A, self.steepest) for A in self._blocks]))
+        share, least, stalled = _SHARE, np.inf, 0
+        f = self._latent(coef)
+        best, nearest = (coef, f), np.inf
+        for _ in range(_ITERATIONS):
+            u = problem.pull(f)
+            slopes = np.concatenate([A.T @ u for A in self._blocks])
+            off = self._off(coef, slopes, penalties, sizes, u)
+            if off < nearest:
+                best, nearest = (coef, f), off
+            stalled = 0 if off < 0.5 * least else stalled + 1
+            least = min(least, off)
+            # one more step after the last that helped: it costs little, and ends at exact zeros
+            if nearest <= _EXACT or (stalled >= _PATIENCE and nearest <= 1e3 * _EXACT):
+                break
+            target = self._target(coef, f, slopes, penalties, share)
+            coef, f, length = self._step(coef, f, target, penalties)
+            if length == 1.0:
+                share = max(_LEAST, 0.1 * share)
+            elif length < 0.25:
+                if share == _MOST and length == 0.0:
+                    break  # rounding: there is no way down
+                share = min(_MOST, 10.0 * share)
+        coef, f = best
+        self._coef = coef
+        objective = problem.value(f) + float(penalties @ np.abs(coef))
+        return Solved(
+            coef[self.r :].copy(),
+            coef[: self.r].copy(),
+            f,
+            problem.balanced(problem.pull(f)),
+            objective,
+        )
+
+    def dual(self, u: Floats) -> float:
+        """Return the value of the dual problem at a feasible u."""
+        return self.problem.dual_value(u)
+
+    def _latent(self, coef: Floats) -> Floats:
+        f = np.array(self.problem.mean, dtype=float)
+        first = 0
+        for A in self._blocks:
+            part = coef[first : first + A.shape[1]]
+            some = np.flatnonzero(part)
+            if len(some):
+                f += A[:, some] @ part[some] if len(some) < len(part) else A @ part
+            first += A.shape[1]
+        return f
+
+    def _taken(self, chosen: Indices) -> Floats:
+        """Return columns by their numbers, which ascend."""
+        out, first = [], 0
+        for A in self._blocks:
+            last = first + A.shape[1]
+            out.append(A[:, chosen[(chosen >= first) & (chosen < last)] - first])
+            first = last
+        return np.concatenate(out, axis=1)
+
+    def _off(
+        self, coef: Floats, slopes: Floats, penalties: Floats, sizes: Floats, u: Floats
+    ) -> float:
+        """Return by how much the slopes differ from what an optimum's are, relatively."""
+        excess = np.where(
+            coef != 0.0,
+            np.abs(slopes - penalties * np.sign(coef)),
+            np.maximum(np.abs(slopes) - penalties, 0.0),
+        )
+        with np.errstate(divide="ignore", invalid="ignore"):
+            pulls = u / np.sqrt(self.steepest)
+        unit = np.linalg.norm(pulls[self.steepest > 0.0]) * sizes  # no slope is larger
+        wanted = np.where(penalties > 0.0, np.maximum(penalties, 1e-3 * unit), unit)
+        return float(np.max(excess / np.where(wanted > 0.0, wanted, 1.0), initial=0.0))
+
+    def _target(
+        self, coef: Floats, f: Floats, slopes: Floats, penalties: Floats, share: float
+    ) -> Floats:
+        """Return the coefficients that the step goes towards."""
+        work = np.flatnonzero((coef != 0.0) | (np.abs(slopes) >= _NEAR * penalties))
+        A = self._taken(work)
+        curvature = self.problem.curvature(f) + share * self.steepest
+        half = np.sqrt(curvature)[:, None] * A
+        G = half.T @ half
+        c = slopes[work] + G @ coef[work]
+        target = np.zeros(len(coef))
+        target[work] = minimise_l1(G, c, penalties[work], start=coef[work]).coef
+        return target
+
+    def _step(
+        self, coef: Floats, f: Floats, target: Floats, penalties: Floats
+    ) -> tuple[Floats, Floats, float]:
+        """Return the coefficients and f after the best step towards the target, and its length."""
+        problem = self.problem
+        whole, move = self._latent(target), target - coef
+
+        def slope(t: float) -> float:
+            """Return dF/dt at coef + t move, from the left."""
+            along = coef + t * move
+            sign = np.where(along != 0.0, np.sign(along), np.sign(coef))
+            fall = problem.pull(f + t * (whole - f)) @ (whole - f)
+            return float(-fall + penalties @ (sign * move))
+
+        def value(f: Floats, coef: Floats) -> float:
+            return problem.value(f) + float(penalties @ np.abs(coef))
+
+        here, there = value(f, coef), value(whole, target)
+        rounding = 1e-13 * abs(here)
+        start = np.where(coef != 0.0, np.sign(coef) * move, np.abs(move))
+        first = float(-problem.pull(f) @ (whole - f) + penalties @ start)
+        if there <= here + 1e-4 * min(first, 0.0) + rounding:
+            return target, whole, 1.0
+        low, high = 0.0, 1.0
+        for _ in range(_BISECTIONS):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if slope(middle) < 0.0 else (low, middle)
+            if high - low <= 1e-3 * low:
+                break
+        along = coef + low * move
+        between = self._latent(along)
+        if low == 0.0 or value(between, along) > here:
+            return coef, f, 0.0
+        return along, between, low
+
+
+def _squares(A: Floats, weights: Floats) -> Floats:
+    """Return sum_i weights_i A_ij^2, (k,)."""
+    return np.asarray(weights @ (A * A))

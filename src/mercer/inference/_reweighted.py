@@ -1,0 +1,133 @@
+"""The feature-selection prior: successive L1-penalised problems, each from the last solution.
+
+    F(theta, beta) = sum_i w_i loss_i(f_i) + unit sum_j (1 - exp(-|theta_j|/s))
+
+(BKM 98, corrected: the paper lacks the sign in the exponent) has a penalty that is concave in
+|theta_j|, so that its tangent at the last coefficients lies above it: minimising
+
+    C(theta, beta) = sum_i w_i loss_i(f_i) + sum_j lam_j |theta_j|,   lam_j = lam exp(-|theta_j|/s)
+
+with lam = unit/s makes F no larger, and smaller unless theta is stationary. There are many such
+points; the first problem is that of the Laplacian prior, from whose solution it goes on.
+
+At a stationary point C is the least there is with its own penalties. How much less C could be is
+what the dual of the last problem certifies: a certificate of stationarity, not of a global minimum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.inference._expansion_problem import Expansion, ExpansionProblem
+from mercer.inference._l1_generation import Generated, Generation
+
+__all__ = ["solve_reweighted"]
+
+Floats = NDArray[np.float64]
+
+_ROUNDS = 200
+# Penalties below this part of lam are taken for none: slopes as small as that are rounding.
+_NONE = 1e-6
+# F may fall by this part of the tolerance and count as stationary.
+_SETTLED = 1e-3
+_TINY = float(np.finfo(float).tiny)
+
+
+def solve_reweighted(
+    problem: ExpansionProblem,
+    generation: Generation,
+    lam: float,
+    start: Expansion | None = None,
+    report: Callable[[Expansion], None] | None = None,
+) -> Expansion:
+    """Return a stationary point of F that is no worse than the start.
+
+    Some ten problems with an L1 penalty, over columns that are kept. A problem that is
+    interrupted, or for which there are not columns enough, is the last.
+
+    Parameters
+    ----------
+    problem : ExpansionProblem
+    generation : Generation
+        For that problem.
+    lam : float
+        Positive; the scale of the prior is unit/lam.
+    start : Expansion, optional
+        Where to begin: the solution for the Laplacian prior without it.
+    report : function, optional
+        Called with each solution.
+    """
+    work = _Reweighting(problem, generation, lam)
+    if start is None:
+        found = generation.solve(lam)
+        best = work.expansion(found, found.n_passes)
+        if found.status == "interrupted":
+            return best._replace(status="interrupted")
+    else:
+        best = work.measured(start)
+    try:
+        for _ in range(_ROUNDS):
+            best = work.followed(best)
+            if report is not None:
+                report(best)
+            if best.status != "":
+                return best
+    except KeyboardInterrupt:
+        return best._replace(status="interrupted")
+    return best._replace(status="stopped")
+
+
+class _Reweighting:
+    """The prior's part in F, and its tangents."""
+
+    def __init__(self, problem: ExpansionProblem, generation: Generation, lam: float) -> None:
+        self.problem, self.generation, self.lam = problem, generation, lam
+        self.size, self.scale = generation.columns.size, problem.scale(lam)
+
+    def followed(self, best: Expansion) -> Expansion:
+        """Return the solution after one more problem, with a status if it is the last."""
+        penalties = self.penalties(best)
+        found = self.generation.solve(penalties)
+        # What C could fall by at the most.
+        tangent = float(penalties[best.indices] @ np.abs(best.coef))
+        left = max(self.problem.value(best.latent) + tangent - found.dual, 0.0)
+        new = self.expansion(found, best.n_passes + found.n_passes)
+        fall = best.objective - new.objective
+        enough = self.generation.tol * max(abs(best.objective), _TINY)
+        status = ""
+        if found.status == "interrupted":
+            status = "interrupted"
+        elif fall <= _SETTLED * enough:
+            status = "certified" if left <= enough else "stopped"
+        kept = new if fall >= 0.0 else best
+        return kept._replace(
+            dual=kept.objective - left,
+            status=status,
+            n_passes=new.n_passes,
+            n_columns=new.n_columns,
+        )
+
+    def slopes(self, coef: Floats) -> Floats:
+        """Return the penalties of the tangent at coefficients."""
+        return np.asarray(self.lam * np.exp(-np.abs(coef) / self.scale))
+
+    def penalties(self, at: Expansion) -> Floats:
+        """Return lam_j of all columns, (size,)."""
+        out = np.full(self.size, self.lam)
+        slopes = self.slopes(at.coef)
+        out[at.indices] = np.where(slopes > _NONE * self.lam, slopes, 0.0)
+        return out
+
+    def expansion(self, found: Generated, n_passes: int) -> Expansion:
+        return self.measured(Expansion(*found)._replace(n_passes=n_passes, status=""))
+
+    def measured(self, at: Expansion) -> Expansion:
+        """Return an expansion with F of this prior; its own dual is that of another problem."""
+        prior = -self.problem.loss.unit * float(np.sum(np.expm1(-np.abs(at.coef) / self.scale)))
+        objective = self.problem.value(at.latent) + prior
+        return at._replace(
+            objective=objective, dual=min(at.dual, objective), penalties=self.slopes(at.coef)
+        )
