@@ -18,7 +18,8 @@ def followed(module, G, c, d, lam, grid, active=(), signs=(), most=10_000):
     A.active[: len(active)] = active
     A.sign[list(active)] = signs
     A.whole[0] = len(active)
-    module.factorise(A, G, c, d, lam, 1e-13)
+    module.factorise(A, G, 1e-13)
+    module.aim(A, c, d, lam, 0)
     out = np.zeros((len(grid), len(c)))
     bound = lam * (1 + 1e-11) + 1e-14 * np.abs(c)
     ended = module.follow(A, G, c, d, lam, bound, 1.0, grid, out, 1e-13, most)
@@ -33,7 +34,7 @@ def case(seed, n, m):
 
 
 def test_signatures():
-    for name in ("factorise", "follow"):
+    for name in ("factorise", "aim", "follow"):
         assert list(inspect.signature(getattr(compiled, name).py_func).parameters) == list(
             inspect.signature(getattr(twins, name)).parameters
         )

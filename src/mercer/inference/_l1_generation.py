@@ -19,7 +19,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from mercer.inference._columns import Columns
 
-__all__ = ["Generated", "Generation", "Restricted", "Solved", "shrinkage", "worst_columns"]
+__all__ = [
+    "Generated",
+    "Generation",
+    "Restricted",
+    "Solved",
+    "shrinkage",
+    "worst_columns",
+]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -139,15 +146,20 @@ class Generation:
             return left
         return max(0, min(left, self.max_active - len(self.indices)))
 
-    def solve(self, lam: ArrayLike) -> Generated:
-        """Return the solution for penalties lam, one number or (size,)."""
+    def begin(self, lam: ArrayLike) -> Floats:
+        """Return penalties as an array (size,), with the columns formed that have none."""
         penalties = np.broadcast_to(np.asarray(lam, dtype=float), (self.columns.size,))
         if not (np.all(penalties >= 0) and np.all(np.isfinite(penalties))):
             raise ValueError("penalties must be finite and at least 0")
         free = np.setdiff1d(np.flatnonzero(penalties == 0.0), self.indices)
         if len(free):  # no pull is feasible without them
             self.add(free)
-        found = self._state(self.restricted.solve(penalties[self.indices]), penalties)
+        return penalties
+
+    def solve(self, lam: ArrayLike) -> Generated:
+        """Return the solution for penalties lam, one number or (size,)."""
+        penalties = self.begin(lam)
+        found = self.state(self.restricted.solve(penalties[self.indices]), penalties)
         try:
             while True:
                 found = self._price(found, penalties)
@@ -156,13 +168,14 @@ class Generation:
                 if found.status != "":
                     return found
                 solved = self.restricted.solve(penalties[self.indices])
-                found = self._state(solved, penalties, found.dual, found.n_passes)
+                found = self.state(solved, penalties, found.dual, found.n_passes)
         except KeyboardInterrupt:
             return found._replace(status="interrupted")
 
-    def _state(
+    def state(
         self, solved: Solved, penalties: Floats, dual: float = -np.inf, n_passes: int = 0
     ) -> Generated:
+        """Return a solution over the columns that are formed, with what is known so far."""
         kept = np.flatnonzero(solved.coef)
         kept = kept[np.argsort(self.indices[kept])]
         indices = self.indices[kept]
@@ -184,18 +197,29 @@ class Generation:
     def _price(self, found: Generated, penalties: Floats) -> Generated:
         """Make the pass for a solution: its certificate, and the columns that are to be added."""
         slopes = np.abs(self.columns.products(found.pull[:, None])[:, 0])
+        found, excess = self.certify(found, slopes, penalties)
+        if found.status == "" and not self.extend(excess):
+            return found._replace(status="stopped")
+        return found._replace(n_columns=len(self.indices))
+
+    def certify(
+        self, found: Generated, slopes: Floats, penalties: Floats
+    ) -> tuple[Generated, Floats]:
+        """Return a solution with its certificate, from |Phi'u|, and |Phi_j'u|/lam_j (size,)."""
         t = shrinkage(slopes, penalties)
         dual = max(found.dual, self.restricted.dual(t * found.pull))
         found = found._replace(dual=dual, n_passes=found.n_passes + 1)
         if found.gap <= self.tol:
-            return found._replace(status="certified")
-        excess = slopes / np.maximum(penalties, TINY)
+            found = found._replace(status="certified")
+        return found, slopes / np.maximum(penalties, TINY)
+
+    def extend(self, excess: Floats) -> bool:
+        """Add the worst columns that are not there yet; False if there are none."""
         excess[self.indices] = 0.0
         new = worst_columns(self.columns, excess, self.batch())
-        if not len(new):
-            return found._replace(status="stopped")
-        self.add(new)
-        return found._replace(n_columns=len(self.indices))
+        if len(new):
+            self.add(new)
+        return len(new) > 0
 
     def batch(self) -> int:
         """Return how many columns to add at once."""

@@ -103,10 +103,9 @@ def minimise_l1_path(
     # With (1 - tau) c and penalties t_g lam, t_g the last, theta is that of t = t_g/(1 - tau) and
     # c, times 1 - tau.
     shares = multipliers[-1] / multipliers
-    state = empty_homotopy(len(c))
+    state, _ = _begin(G, lam, np.zeros(len(c)))
     out = np.zeros((len(multipliers), len(c)))
     most = _STEPS * len(c) + 100 if max_steps is None else max_steps
-    _begin(state, G, c, -c, multipliers[-1] * lam, np.zeros(len(c)))
     _follow(state, G, c, -c, multipliers[-1] * lam, 1.0 - shares, out, most)
     return out / shares[:, None], int(state.whole[1])
 
@@ -123,18 +122,19 @@ def _checked(G: Floats, c: Floats, lam: Floats) -> tuple[Floats, Floats, Floats]
     return G, c, lam
 
 
-def _begin(state: Homotopy, G: Floats, c: Floats, d: Floats, lam: Floats, coef: Floats) -> Floats:
-    """Make the free columns and those with coefficients active; return the latter's coefficients.
+def _begin(G: Floats, lam: Floats, coef: Floats) -> tuple[Homotopy, Floats]:
+    """Make the free columns and those with coefficients active; return the coefficients too.
 
     A column that depends on others before it is not, and then has no coefficient.
     """
+    state = empty_homotopy(len(lam))
     free = np.flatnonzero(lam == 0.0)
     wanted = np.concatenate([free, np.flatnonzero((coef != 0.0) & (lam > 0.0))])
     state.sign[:] = np.sign(coef) * (lam > 0.0)
     state.active[: len(wanted)] = wanted
     state.whole[0] = len(wanted)
-    homotopy().factorise(state, G, c, d, lam, _FLOOR)
-    return np.where(state.place > 0, coef, 0.0)
+    homotopy().factorise(state, G, _FLOOR)
+    return state, np.where(state.place > 0, coef, 0.0)
 
 
 def _follow(
@@ -148,26 +148,21 @@ def _follow(
     most: int,
 ) -> bool:
     bound = lam * (1.0 + _SLACK) + _ROUNDING * np.abs(c)
+    homotopy().aim(state, c, d, lam, 0)
     ended = homotopy().follow(state, G, c, d, lam, bound, 1.0, grid, out, _FLOOR, most)
     return bool(ended == 0.0)
 
 
 def _from(G: Floats, c: Floats, lam: Floats, coef: Floats, most: int) -> tuple[Floats, int, bool]:
     """Return theta from a start, the breakpoints, and whether the end was reached."""
-    m = len(c)
-    state = empty_homotopy(m)
-    zero = np.zeros(m)
-    coef = _begin(state, G, c, zero, lam, coef)
-    active = state.place > 0
+    state, coef = _begin(G, lam, coef)
     # At tau = 1 the start is to be a minimiser: its slopes are lam_j sign(theta_j), or, of columns
     # that violate the conditions, 0: they join one after the other, the worst first.
     slopes = c - G @ coef
     wanted = np.where(np.abs(slopes) > lam, 0.0, slopes)
-    d = np.where(active, lam * state.sign, wanted) - slopes
-    state = empty_homotopy(m)
-    _begin(state, G, c, d, lam, coef)
-    out = np.zeros((1, m))
-    ended = _follow(state, G, c, d, lam, zero[:1], out, most)
+    d = np.where(state.place > 0, lam * state.sign, wanted) - slopes
+    out = np.zeros((1, len(c)))
+    ended = _follow(state, G, c, d, lam, np.zeros(1), out, most)
     return out[0], int(state.whole[1]), ended
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.inference._l1_generation import Solved
-from mercer.inference._l1_quadratic import minimise_l1
+from mercer.inference._l1_quadratic import minimise_l1, minimise_l1_path
 
 __all__ = ["Squares"]
 
@@ -83,7 +83,8 @@ class Squares:
         self._blocks.append(A)
 
     def _times(self, coef: Floats) -> Floats:
-        out = np.zeros(len(self.target))
+        """Return what coefficients (m,) or (m, g) make of the columns."""
+        out = np.zeros((len(self.target), *coef.shape[1:]))
         first = 0
         for block in self._blocks:
             part = coef[first : first + block.shape[1]]
@@ -94,13 +95,36 @@ class Squares:
 
     def solve(self, lam: Floats) -> Solved:
         """Return the optimum for penalties (k,) of the columns added."""
-        penalties = np.concatenate([np.zeros(self.r), lam])
-        c, coef = self._c, self._coef
+        return self._refined(self._penalties(lam), self._coef)
+
+    def solve_path(self, lam: Floats, multipliers: Floats) -> list[Solved]:
+        """Return the optima for penalties t lam, t of the descending multipliers, by one homotopy.
+
+        They are as exact as Gram matrices allow: `refine` makes them as exact as `solve` does.
+        """
+        path, _ = minimise_l1_path(self._G, self._c, self._penalties(lam), multipliers)
+        parts = self._times(path.T)
+        penalties = self._penalties(lam)
+        return [
+            self._solved(coef, part, t * penalties)
+            for coef, part, t in zip(path, parts.T, multipliers, strict=True)
+        ]
+
+    def refine(self, solved: Solved, lam: Floats) -> Solved:
+        """Return the optimum near a solution that is one but for rounding."""
+        return self._refined(
+            self._penalties(lam), np.concatenate([solved.beta, solved.coef]), keep=False
+        )
+
+    def _penalties(self, lam: Floats) -> Floats:
+        return np.concatenate([np.zeros(self.r), lam])
+
+    def _refined(self, penalties: Floats, coef: Floats, *, keep: bool = True) -> Solved:
+        c = self._c
         for _ in range(1 + _REFINEMENTS):
             coef = minimise_l1(self._G, c, penalties, start=coef).coef
             part = self._times(coef)
-            e = self.target - part
-            u = self._weighted(e)
+            u = self._weighted(self.target - part)
             slopes = np.concatenate([block.T @ u for block in self._blocks])
             off = np.abs(slopes - penalties * np.sign(coef))[coef != 0.0]
             size = np.maximum(penalties, np.abs(self._c))[coef != 0.0]
@@ -108,8 +132,15 @@ class Squares:
                 break
             # c - G theta as the residuals have it, of which there is more than rounding left
             c = slopes + self._G @ coef
-        self._coef = coef
-        latent = part if self.mean is None else self.mean + part
+        if keep:
+            self._coef = coef
+        return self._solved(coef, part, penalties)
+
+    def _solved(self, coef: Floats, part: Floats, penalties: Floats) -> Solved:
+        """Return the solution of these coefficients, `part` of f being theirs."""
+        e = self.target - part
+        u = self._weighted(e)
+        latent = np.array(part) if self.mean is None else self.mean + part
         objective = 0.5 * float(e @ u) + float(penalties @ np.abs(coef))
         return Solved(coef[self.r :], coef[: self.r], latent, u, objective)
 

@@ -14,7 +14,7 @@ from mercer.linalg._elementary import COMMON
 from mercer.linalg._homotopy_twins import BLOCKED as _BLOCKED
 from mercer.linalg.homotopy import Homotopy
 
-__all__ = ["factorise", "follow"]
+__all__ = ["aim", "factorise", "follow"]
 
 _SUM = {**COMMON, "fastmath": {"contract", "reassoc", "nsz"}}
 
@@ -51,8 +51,8 @@ def _dot(a, b, k):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(void(_State, int64, _Given, _GivenVector, _GivenVector, _GivenVector, float64), **COMMON)
-def _join(A, j, G, c, d, lam, floor):  # type: ignore[no-untyped-def]
+@njit(void(_State, int64, _Given, float64), **COMMON)
+def _join(A, j, G, floor):  # type: ignore[no-untyped-def]
     k = A.whole[0]
     row = A.L[k]
     pivot = G[j, j]
@@ -63,17 +63,14 @@ def _join(A, j, G, c, d, lam, floor):  # type: ignore[no-untyped-def]
         A.place[j] = -1
         A.sign[j] = 0.0
         return
-    root = math.sqrt(pivot)
-    row[k] = root
-    A.zp[k] = (c[j] - lam[j] * A.sign[j] - _dot(row, A.zp, k)) / root
-    A.zq[k] = (d[j] - _dot(row, A.zq, k)) / root
+    row[k] = math.sqrt(pivot)
     A.active[k] = j
     A.place[j] = 1
     A.whole[0] = k + 1
 
 
-@njit(void(_State, int64, _GivenVector, _GivenVector, _GivenVector), **COMMON)
-def _leave(A, i, c, d, lam):  # type: ignore[no-untyped-def]
+@njit(void(_State, int64), **COMMON)
+def _leave(A, i):  # type: ignore[no-untyped-def]
     k = A.whole[0] - 1
     j = A.active[i]
     A.place[j] = 0
@@ -95,7 +92,11 @@ def _leave(A, i, c, d, lam):  # type: ignore[no-untyped-def]
             x, y = A.L[row, t], A.L[row, t + 1]
             A.L[row, t] = cosine * x + sine * y
             A.L[row, t + 1] = cosine * y - sine * x
-    for t in range(i, k):
+
+
+@njit(void(_State, _GivenVector, _GivenVector, _GivenVector, int64), **COMMON)
+def aim(A, c, d, lam, first):  # type: ignore[no-untyped-def]
+    for t in range(first, A.whole[0]):
         j = A.active[t]
         A.zp[t] = (c[j] - lam[j] * A.sign[j] - _dot(A.L[t], A.zp, t)) / A.L[t, t]
         A.zq[t] = (d[j] - _dot(A.L[t], A.zq, t)) / A.L[t, t]
@@ -162,12 +163,12 @@ def _solve(A, G, c, d):  # type: ignore[no-untyped-def]
             v1[j] -= b * last[j]
 
 
-@njit(void(_State, _Given, _GivenVector, _GivenVector, _GivenVector, float64), **COMMON)
-def factorise(A, G, c, d, lam, floor):  # type: ignore[no-untyped-def]
+@njit(void(_State, _Given, float64), **COMMON)
+def factorise(A, G, floor):  # type: ignore[no-untyped-def]
     wanted = A.active[: A.whole[0]].copy()
     A.whole[0] = 0
     for j in wanted:
-        _join(A, j, G, c, d, lam, floor)
+        _join(A, j, G, floor)
 
 
 @njit(
@@ -225,17 +226,22 @@ def follow(A, G, c, d, lam, bound, tau, grid, out, floor, most):  # type: ignore
         A.whole[1] += 1
         if leaving:
             j = A.active[which]
-            _leave(A, which, c, d, lam)
+            _leave(A, which)
             _block(A, j, tau)
-        else:
-            s = 1.0 if A.v0[which] > 0.0 else -1.0
-            A.sign[which] = s if lam[which] > 0.0 else 0.0
-            _join(A, which, G, c, d, lam, floor)
-            if A.place[which] < 0:
-                i = _exchanged(A, which, s, tau, G)
-                if i >= 0:
-                    j = A.active[i]
-                    _leave(A, i, c, d, lam)
-                    _block(A, j, tau)
-                    A.sign[which] = s
-                    _join(A, which, G, c, d, lam, floor)
+            aim(A, c, d, lam, which)
+            continue
+        s = 1.0 if A.v0[which] > 0.0 else -1.0
+        A.sign[which] = s if lam[which] > 0.0 else 0.0
+        _join(A, which, G, floor)
+        first = A.whole[0] - 1
+        if A.place[which] < 0:
+            i = _exchanged(A, which, s, tau, G)
+            if i < 0:
+                continue
+            j = A.active[i]
+            _leave(A, i)
+            _block(A, j, tau)
+            A.sign[which] = s
+            _join(A, which, G, floor)
+            first = i
+        aim(A, c, d, lam, first)

@@ -12,7 +12,7 @@ from scipy.linalg import solve_triangular
 
 from mercer.linalg.homotopy import Homotopy
 
-__all__ = ["BLOCKED", "factorise", "follow"]
+__all__ = ["BLOCKED", "aim", "factorise", "follow"]
 
 Floats = NDArray[np.float64]
 
@@ -21,12 +21,22 @@ Floats = NDArray[np.float64]
 BLOCKED = 1e-12
 
 
-def factorise(A: Homotopy, G: Floats, c: Floats, d: Floats, lam: Floats, floor: float) -> None:
+def factorise(A: Homotopy, G: Floats, floor: float) -> None:
     """Factorise G on the active columns; a column that depends on those before it is refused."""
     wanted = A.active[: A.whole[0]].copy()
     A.whole[0] = 0
     for j in wanted:
-        _join(A, int(j), G, c, d, lam, floor)
+        _join(A, int(j), G, floor)
+
+
+def aim(A: Homotopy, c: Floats, d: Floats, lam: Floats, first: int) -> None:
+    """Set zp and zq, from place `first` on, as c, d, lam and the signs have them."""
+    k = A.whole[0]
+    active = A.active[:k]
+    if k > first:
+        right = np.column_stack([c[active] - lam[active] * A.sign[active], d[active]])
+        Z = solve_triangular(A.L[:k, :k], right, lower=True)
+        A.zp[first:k], A.zq[first:k] = Z[first:].T
 
 
 def follow(
@@ -83,20 +93,25 @@ def follow(
         A.whole[1] += 1
         if leaving:
             j = int(A.active[which])
-            _leave(A, which, c, d, lam)
+            _leave(A, which)
             _block(A, j, tau)
-        else:
-            s = 1.0 if A.v0[which] > 0.0 else -1.0
-            A.sign[which] = s if lam[which] > 0.0 else 0.0
-            _join(A, which, G, c, d, lam, floor)
-            if A.place[which] < 0:
-                i = _exchanged(A, which, s, tau, G)
-                if i >= 0:
-                    j = int(A.active[i])
-                    _leave(A, i, c, d, lam)
-                    _block(A, j, tau)
-                    A.sign[which] = s
-                    _join(A, which, G, c, d, lam, floor)
+            aim(A, c, d, lam, which)
+            continue
+        s = 1.0 if A.v0[which] > 0.0 else -1.0
+        A.sign[which] = s if lam[which] > 0.0 else 0.0
+        _join(A, which, G, floor)
+        first = A.whole[0] - 1
+        if A.place[which] < 0:
+            i = _exchanged(A, which, s, tau, G)
+            if i < 0:
+                continue
+            j = int(A.active[i])
+            _leave(A, i)
+            _block(A, j, tau)
+            A.sign[which] = s
+            _join(A, which, G, floor)
+            first = i
+        aim(A, c, d, lam, first)
 
 
 def _block(A: Homotopy, j: int, tau: float) -> None:
@@ -135,7 +150,7 @@ def _solve(A: Homotopy, G: Floats, c: Floats, d: Floats) -> None:
     A.v1[:] = d - A.q[:k] @ G[active]
 
 
-def _join(A: Homotopy, j: int, G: Floats, c: Floats, d: Floats, lam: Floats, floor: float) -> None:
+def _join(A: Homotopy, j: int, G: Floats, floor: float) -> None:
     """Add a column to the factor, or refuse one that depends on those that are in it."""
     k = A.whole[0]
     row = G[j, A.active[:k]]
@@ -145,26 +160,19 @@ def _join(A: Homotopy, j: int, G: Floats, c: Floats, d: Floats, lam: Floats, flo
     if not pivot > floor * G[j, j]:
         A.place[j], A.sign[j] = -1, 0.0
         return
-    root = np.sqrt(pivot)
-    A.L[k, :k], A.L[k, k] = row, root
-    A.zp[k] = (c[j] - lam[j] * A.sign[j] - row @ A.zp[:k]) / root
-    A.zq[k] = (d[j] - row @ A.zq[:k]) / root
+    A.L[k, :k], A.L[k, k] = row, np.sqrt(pivot)
     A.active[k], A.place[j] = j, 1
     A.whole[0] = k + 1
 
 
-def _leave(A: Homotopy, i: int, c: Floats, d: Floats, lam: Floats) -> None:
+def _leave(A: Homotopy, i: int) -> None:
     """Take the column at place i of the factor out; those refused may try again."""
     k = A.whole[0] - 1
     A.place[A.active[i]], A.sign[A.active[i]] = 0, 0.0
     A.active[i:k] = A.active[i + 1 : k + 1]
     A.whole[0] = k
     A.place[A.place < 0] = 0
-    active = A.active[:k]
     # The rows below the one that goes have a column too many: an orthogonal turn takes it away.
     lower = np.delete(A.L[: k + 1, : k + 1], i, axis=0)
     R = np.asarray(np.linalg.qr(lower.T, mode="r"))
     A.L[:k, :k] = R.T * np.where(np.diagonal(R) < 0.0, -1.0, 1.0)
-    if k:
-        right = np.column_stack([c[active] - lam[active] * A.sign[active], d[active]])
-        A.zp[:k], A.zq[:k] = solve_triangular(A.L[:k, :k], right, lower=True).T
