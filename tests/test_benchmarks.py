@@ -35,6 +35,7 @@ NAMES = (
     "sparse",
     "sparse_accuracy",
     "greedy",
+    "laplacian_programme",
     "iterative",
     "online",
     "online_memory",
@@ -64,6 +65,7 @@ def test_all_are_listed(benchmarks):
         "ep",
         "sparse_accuracy",
         "greedy",
+        "laplacian_programme",
         "uci",
         *(
             pytest.param(name, marks=pytest.mark.slow)
