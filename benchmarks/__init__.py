@@ -21,6 +21,7 @@ EXPERIMENTS = (
     "sparse",
     "sparse_accuracy",
     "greedy",
+    "laplacian",
     "laplacian_programme",
     "iterative",
     "online",

@@ -173,7 +173,7 @@ def test_interruption_returns_what_there_is():
 
 def test_a_limit_on_columns():
     found = Generation(KernelColumns(RBF(1.0), X), Squares(Y), max_active=10).solve(LAM / 20)
-    assert found.status == "stopped" and len(found.indices) <= found.n_columns == 10
+    assert found.status == "stopped" and 0 < len(found.indices) <= 10
     best = clarabel_squares(K, Y, LAM / 20)
     assert found.dual <= best <= found.objective and found.gap > 1e-6
 
@@ -201,3 +201,20 @@ def test_columns_that_are_chosen_differ():
 def test_penalties_are_checked():
     with pytest.raises(ValueError, match="at least 0"):
         Generation(ArrayColumns(K), Squares(Y)).solve(-1.0)
+
+
+def test_columns_are_forgotten_where_memory_is_short(monkeypatch):
+    monkeypatch.setattr(_l1_generation, "_MEMORY", 40 * 200)
+    monkeypatch.setattr(_l1_generation, "_BATCH", 10)
+    sizes = []
+    H = np.column_stack([np.ones(200), X[:, 1]])
+    run = Generation(KernelColumns(RBF(1.0), X), Squares(Y, None, H))
+    run.report = lambda found: sizes.append(len(run.indices))
+    found = run.solve(LAM / 4)
+    assert found.status == "certified" and found.n_columns > max(sizes)
+    assert max(sizes) <= max(40, len(found.indices) + 10)
+    assert found.objective == pytest.approx(clarabel_squares(K, Y, LAM / 4, H), rel=1e-6)
+    most = len(found.indices) + 3
+    limited = Generation(KernelColumns(RBF(1.0), X), Squares(Y, None, H), max_active=most)
+    assert limited.solve(LAM / 4).objective == pytest.approx(found.objective, rel=1e-6)
+    assert len(limited.indices) <= most

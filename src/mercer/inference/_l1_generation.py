@@ -12,7 +12,7 @@ difference is the certificate.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,6 +23,7 @@ __all__ = [
     "Generated",
     "Generation",
     "Restricted",
+    "Shrinkable",
     "Solved",
     "shrinkage",
     "worst_columns",
@@ -33,10 +34,16 @@ Indices = NDArray[np.intp]
 
 TINY = float(np.finfo(float).tiny)
 # Columns that are added at once: so many, and this part of those that are there.
-_BATCH, _SHARE = 64, 0.3
+_BATCH, _SHARE = 128, 0.3
 # Candidates that are looked at for each column that is added, rows by which they are compared, and
 # the cosine from which on two of them are all but the same column.
-_CANDIDATES, _ROWS, _ALIKE = 4, 128, 0.95
+_CANDIDATES, _ROWS, _ALIKE = 10, 128, 0.9
+# A column that nearly violates its condition, |Phi_j'u|/lam_j above this, may do so next time.
+_NEAR = 0.9
+# An active column has a ratio of 1 but for rounding.
+_ACTIVE = 1.0 - 1e-4
+# Doubles in all columns that are kept, beyond which those that are not active go.
+_MEMORY = 80_000_000
 
 
 class Solved(NamedTuple):
@@ -67,6 +74,14 @@ class Restricted(Protocol):
 
     def dual(self, u: Floats) -> float:
         """Return the value of the dual problem at a feasible u: no F is less."""
+
+
+@runtime_checkable
+class Shrinkable(Restricted, Protocol):
+    """A restricted problem that can forget columns."""
+
+    def keep(self, positions: Indices) -> None:
+        """Forget all columns but those at these ascending positions, whose coefficients are 0."""
 
 
 class Generated(NamedTuple):
@@ -112,7 +127,9 @@ class Generation:
     start : (k,) array of indices, optional
         Columns to begin with.
     max_active : int, optional
-        How many columns may be formed: where the certificate needs more, the status is "stopped".
+        How many columns the restricted problem may have, and so how many coefficients are not 0:
+        where the certificate needs more, the status is "stopped". One that is `Shrinkable` forgets
+        columns that are not active to make room.
     report : function, optional
         Called with the solution so far after each pass. It may raise KeyboardInterrupt.
     """
@@ -130,6 +147,7 @@ class Generation:
         self.columns, self.restricted = columns, restricted
         self.tol, self.max_active, self.report = tol, max_active, report
         self.indices = np.empty(0, dtype=np.intp)
+        self.n_formed = 0
         if start is not None and len(start):
             self.add(np.unique(start))
 
@@ -137,14 +155,7 @@ class Generation:
         """Form columns and give them to the restricted problem."""
         self.restricted.add(indices, self.columns.take(indices))
         self.indices = np.concatenate([self.indices, indices])
-
-    @property
-    def room(self) -> int:
-        """How many columns may yet be formed."""
-        left = self.columns.size - len(self.indices)
-        if self.max_active is None:
-            return left
-        return max(0, min(left, self.max_active - len(self.indices)))
+        self.n_formed += len(indices)
 
     def begin(self, lam: ArrayLike) -> Floats:
         """Return penalties as an array (size,), with the columns formed that have none."""
@@ -191,7 +202,7 @@ class Generation:
             penalties[indices],
             "",
             n_passes,
-            len(self.indices),
+            self.n_formed,
         )
 
     def _price(self, found: Generated, penalties: Floats) -> Generated:
@@ -200,7 +211,7 @@ class Generation:
         found, excess = self.certify(found, slopes, penalties)
         if found.status == "" and not self.extend(excess):
             return found._replace(status="stopped")
-        return found._replace(n_columns=len(self.indices))
+        return found._replace(n_columns=self.n_formed)
 
     def certify(
         self, found: Generated, slopes: Floats, penalties: Floats
@@ -211,19 +222,38 @@ class Generation:
         found = found._replace(dual=dual, n_passes=found.n_passes + 1)
         if found.gap <= self.tol:
             found = found._replace(status="certified")
-        return found, slopes / np.maximum(penalties, TINY)
+        ratios = np.full(len(slopes), np.inf)
+        np.divide(slopes, penalties, out=ratios, where=penalties > 0.0)
+        return found, ratios
 
-    def extend(self, excess: Floats) -> bool:
-        """Add the worst columns that are not there yet; False if there are none."""
-        excess[self.indices] = 0.0
-        new = worst_columns(self.columns, excess, self.batch())
-        if len(new):
-            self.add(new)
-        return len(new) > 0
+    def extend(self, ratios: Floats) -> bool:
+        """Add the columns with the largest |Phi_j'u|/lam_j (size,); False if none is above 1."""
+        inside = ratios[self.indices]
+        ratios = ratios.copy()
+        ratios[self.indices] = 0.0
+        shrinkable = isinstance(self.restricted, Shrinkable)
+        count = max(_BATCH, int(_SHARE * len(self.indices)))
+        if self.max_active is not None:
+            held = int(np.sum(inside >= _ACTIVE)) if shrinkable else len(inside)
+            count = max(0, min(count, self.max_active - held))
+        new = worst_columns(self.columns, ratios, count)
+        if not len(new):
+            return False
+        if shrinkable:
+            self._make_room(inside, len(new))
+        self.add(new)
+        return True
 
-    def batch(self) -> int:
-        """Return how many columns to add at once."""
-        return min(self.room, max(_BATCH, int(_SHARE * len(self.indices))))
+    def _make_room(self, inside: Floats, count: int) -> None:
+        """Forget columns farthest from their conditions where with `count` more they are many."""
+        most = _MEMORY // max(1, self.columns.n)
+        most = most if self.max_active is None else min(most, self.max_active)
+        left = max(int(np.sum(inside >= _ACTIVE)), most - count)
+        if len(inside) <= left or not isinstance(self.restricted, Shrinkable):
+            return
+        kept = np.sort(np.argsort(-inside, kind="stable")[:left])
+        self.restricted.keep(kept)
+        self.indices = self.indices[kept]
 
 
 def shrinkage(slopes: Floats, penalties: Floats) -> float:
@@ -242,9 +272,11 @@ def worst_columns(columns: Columns, excess: Floats, count: int) -> Indices:
     Neighbours of a column that violates its condition do so too, and are nearly the same column:
     one that is like another chosen already, by some of the rows, comes after all that are not.
     """
-    over = np.flatnonzero(excess > 1.0)
-    if len(over) <= count or not count:
-        return over[:count]
+    if not count or not np.any(excess > 1.0):
+        return np.empty(0, dtype=np.intp)
+    over = np.flatnonzero(excess > _NEAR)
+    if len(over) <= count:
+        return over
     top = over[np.argsort(-excess[over], kind="stable")[: _CANDIDATES * count]]
     rows = np.unique(np.linspace(0, columns.n - 1, _ROWS).astype(np.intp))
     S = columns.rows(rows).take(top)

@@ -70,7 +70,7 @@ def _together(
         while len(done) < len(t):
             left = np.array([i for i in range(len(t)) if i not in done])
             lam = penalties[run.indices]
-            excess = np.zeros(run.columns.size)
+            ratios = np.zeros(run.columns.size)
             # Each group of points has a pass; what all of them lack is added together.
             solved = restricted.solve_path(lam, t[left])
             for first in range(0, len(left), _TOGETHER):
@@ -87,10 +87,10 @@ def _together(
                         again = run.state(exact, t[i] * penalties, duals[i], passes[i])
                         done[i] = again._replace(status="certified")
                     else:
-                        np.maximum(excess, over, out=excess)
+                        np.maximum(ratios, over, out=ratios)
                     if run.report is not None:
                         run.report(found)
-            if len(done) < len(t) and not run.extend(excess):
+            if len(done) < len(t) and not run.extend(ratios):
                 break
         status = "stopped"
     except KeyboardInterrupt:

@@ -65,6 +65,23 @@ class Squares:
         """Add columns A (n, k), which are kept."""
         self._append(A)
 
+    def keep(self, positions: Indices) -> None:
+        """Forget all columns but those at these ascending positions."""
+        kept = np.concatenate([np.arange(self.r), self.r + positions])
+        first, blocks = 0, []
+        for number, block in enumerate(self._blocks):
+            last = first + block.shape[1]
+            mine = kept[(kept >= first) & (kept < last)] - first
+            first = last
+            self._blocks[number] = np.empty((0, 0))  # not both in memory for all of them
+            if len(mine) == block.shape[1]:
+                blocks.append(block)
+            elif len(mine):
+                blocks.append(np.asfortranarray(block[:, mine]))
+        self._blocks = blocks
+        self._G = self._G[np.ix_(kept, kept)]
+        self._c, self._coef = self._c[kept], self._coef[kept]
+
     def _append(self, A: Floats) -> None:
         old, k = len(self._c), A.shape[1]
         G = np.empty((old + k, old + k))
