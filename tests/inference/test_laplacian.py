@@ -342,6 +342,20 @@ def test_too_few_columns():
     assert found.dual <= found.objective
 
 
+@each_noise
+@pytest.mark.parametrize("with_highspy", [True, False])
+def test_columns_that_are_not_active_may_go(name, with_highspy, monkeypatch):
+    if not with_highspy:
+        monkeypatch.setattr(_l1_programme, "_highspy", lambda: None)
+    problem = Case(name, n=150, free=True).problem()
+    best = solve(problem, lam=0.5)
+    room = 3 * len(best.indices)
+    assert best.n_columns > room
+    found = solve(problem, lam=0.5, max_active=room)
+    assert found.status == "certified"
+    assert found.objective == pytest.approx(best.objective, rel=2e-6)
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

@@ -65,6 +65,12 @@ class Newton:
         self._blocks.append(A)
         self._coef = np.concatenate([self._coef, np.zeros(A.shape[1])])
 
+    def keep(self, positions: Indices) -> None:
+        """Forget all columns but those at these ascending positions."""
+        chosen = np.concatenate([np.arange(self.r), self.r + np.asarray(positions)])
+        self._blocks = [self._blocks[0], self._taken(chosen)[:, self.r :]]
+        self._coef = self._coef[chosen]
+
     def solve(self, lam: Floats) -> Solved:
         """Return the optimum for penalties (k,) of the columns added."""
         problem, coef = self.problem, self._coef

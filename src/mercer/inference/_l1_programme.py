@@ -68,6 +68,9 @@ class Solver(Protocol):
     def add(self, A: Floats) -> None:
         """Add rows A (k, N)."""
 
+    def keep(self, rows: Indices) -> None:
+        """Forget all rows but these, which ascend."""
+
     def solve(self, bound: Floats) -> Vertex:
         """Return a solution for the bounds (k,) of the rows added."""
 
@@ -110,6 +113,11 @@ class _Highs:
         self.model.addRows(k, np.zeros(k), np.zeros(k), k * N, starts, places, values)
         self.bound = np.concatenate([self.bound, np.zeros(k)])
 
+    def keep(self, rows: Indices) -> None:
+        gone = np.setdiff1d(np.arange(len(self.bound)), rows).astype(np.int32)
+        self.model.deleteRows(len(gone), gone)
+        self.bound = self.bound[rows]
+
     def solve(self, bound: Floats) -> Vertex:
         for row in np.flatnonzero(bound != self.bound):
             self.model.changeRowBounds(int(row), -bound[row], bound[row])
@@ -137,6 +145,9 @@ class _Anew:
 
     def add(self, A: Floats) -> None:
         self.A = np.concatenate([self.A, A])
+
+    def keep(self, rows: Indices) -> None:
+        self.A = self.A[rows]
 
     def solve(self, bound: Floats) -> Vertex:
         fixed = bound == 0.0
@@ -211,6 +222,18 @@ class Programme:
     def add(self, indices: Indices, A: Floats) -> None:
         """Add columns A (n, k), which are kept."""
         self._waiting.append(A)
+
+    def keep(self, positions: Indices) -> None:
+        """Forget all columns but those at these ascending positions; all have been solved for."""
+        rows = np.concatenate([np.arange(self.r), self.r + np.asarray(positions)])
+        kept, first = [], 0
+        for A in self._columns:
+            last = first + A.shape[1]
+            kept.append(A[:, rows[(rows >= first) & (rows < last)] - first])
+            first = last
+        self._columns = [kept[0], np.concatenate([kept[0][:, :0], *kept[1:]], axis=1)]
+        self._sizes = self._sizes[rows]
+        self.solver.keep(rows)
 
     def _append(self, A: Floats, lam: Floats) -> None:
         """Make rows of columns, in units of their penalties, or of their values where that is 0."""

@@ -36,6 +36,7 @@ from scipy.optimize import linprog
 from mercer.inference._expansion_problem import Expansion, ExpansionProblem
 from mercer.inference._l1_generation import Generated, Generation, Restricted
 from mercer.inference._l1_newton import Newton
+from mercer.inference._l1_path import solve_path
 from mercer.inference._l1_programme import Programme
 from mercer.inference._l1_squares import Squares
 from mercer.inference._reweighted import solve_reweighted
@@ -103,8 +104,9 @@ def path(
 ) -> list[Expansion]:
     """Return the most probable expansions for penalties that descend.
 
-    Each solution begins where the last one ended, and columns that were formed are kept. A path
-    that is interrupted ends with what was interrupted.
+    Columns that were formed are kept, and each solution begins where the last one ended; those of
+    squares come of one homotopy (`_l1_path`). Under "feature_selection" each begins with the
+    Laplacian prior's. After an interruption those of lower penalties may be missing.
 
     Parameters
     ----------
@@ -117,15 +119,15 @@ def path(
     _check(problem, prior, values, tol, max_active)
     if any(a < b for a, b in pairwise(values)):
         raise ValueError(f"penalties of a path must descend, got {values!r}")
-    generation = None
-    if prior != "weight_decay":
+    if prior == "laplacian":
         generation = _generation(problem, tol, start, max_active, report, prior)
+        return [Expansion(*one) for one in solve_path(generation, values)]
     found: list[Expansion] = []
+    if prior == "feature_selection":
+        generation = _generation(problem, tol, start, max_active, report, prior)
     for lam in values:
-        if generation is None:
+        if prior == "weight_decay":
             start = _decayed(problem, lam, tol, start, report)
-        elif prior == "laplacian":
-            start = Expansion(*generation.solve(lam))
         else:
             start = solve_reweighted(problem, generation, lam, None, report)
         found.append(start)
