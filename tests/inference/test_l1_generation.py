@@ -218,3 +218,16 @@ def test_columns_are_forgotten_where_memory_is_short(monkeypatch):
     limited = Generation(KernelColumns(RBF(1.0), X), Squares(Y, None, H), max_active=most)
     assert limited.solve(LAM / 4).objective == pytest.approx(found.objective, rel=1e-6)
     assert len(limited.indices) <= most
+
+
+@pytest.mark.parametrize(("width", "part"), [(1.0, 1e-6), (5.0, 1e-5), (30.0, 1e-4)])
+def test_coefficients_that_are_large_and_cancel(width, part):
+    squared = np.sum((X[:, None] - X) ** 2, axis=2)
+    Phi = np.exp(-0.5 * squared / width**2)
+    lam = part * np.abs(Phi.T @ Y).max()
+    found = Generation(KernelColumns(RBF(width), X), Squares(Y)).solve(lam)
+    assert found.status == "certified"
+    # so much the coefficients' last digits make of the slopes
+    rounding = 1e-16 * 200 * np.abs(found.coef).sum() / lam
+    at, _ = excess(Phi, found.pull, lam, found.indices, found.coef)
+    assert at < 1e-9 + 10 * rounding

@@ -20,13 +20,14 @@ Floats = NDArray[np.float64]
 
 # A column whose squared distance from the span of the active ones is less than this part of its
 # squared length depends on them: what is left is rounding of G.
-_FLOOR = 1e-13
+_FLOOR = 1e-14
 # Rounding of slopes, in units of lam and of c.
 _SLACK, _ROUNDING = 1e-11, 1e-14
 # Breakpoints at most, a column. Some two are usual for each column that is active in the end.
-_STEPS = 30
-# How often a solution that rounding has spoiled is started from again.
-_AGAIN = 3
+_STEPS = 8
+# Where rounding has spoiled a solution it is started from again, with so much of the diagonal of G
+# added to it, and c such that a minimiser would stay where it is.
+_RIDGES = (0.0, 1e-13, 1e-12, 1e-11)
 
 
 class Minimiser(NamedTuple):
@@ -71,17 +72,24 @@ def minimise_l1(
         Breakpoints at most; the default is far beyond what is usual.
     """
     G, c, lam = _checked(G, c, lam)
-    most = _STEPS * len(c) + 100 if max_steps is None else max_steps
     coef = np.zeros(len(c)) if start is None else np.asarray(start, dtype=float)
-    steps = 0
-    for _ in range(1 + _AGAIN):
-        coef, taken, ended = _from(G, c, lam, coef, most - steps)
+    best, least, steps = Minimiser(coef, c - G @ coef, 0, False), np.inf, 0
+    for ridge in _RIDGES:
+        most = _STEPS * len(c) + 200 if max_steps is None else max_steps - steps
+        R, b = G, c
+        if ridge:
+            R, b = G.copy(), c + ridge * np.diagonal(G) * best.coef
+            R.reshape(-1)[:: len(c) + 1] *= 1.0 + ridge
+        coef, taken, ended = _from(R, b, lam, best.coef, most)
         steps += taken
         slopes = c - G @ coef
         complete = ended and _holds(G, c, lam, coef, slopes)
-        if complete or steps >= most:
+        value = float(lam @ np.abs(coef) - 0.5 * (coef @ (slopes + c)))
+        if complete or value < least:
+            best, least = Minimiser(coef, slopes, steps, complete), value
+        if complete or (max_steps is not None and steps >= max_steps):
             break
-    return Minimiser(coef, slopes, steps, complete)
+    return best._replace(n_steps=steps)
 
 
 def minimise_l1_path(
@@ -105,7 +113,7 @@ def minimise_l1_path(
     shares = multipliers[-1] / multipliers
     state, _ = _begin(G, lam, np.zeros(len(c)))
     out = np.zeros((len(multipliers), len(c)))
-    most = _STEPS * len(c) + 100 if max_steps is None else max_steps
+    most = _STEPS * len(c) + 200 if max_steps is None else max_steps
     _follow(state, G, c, -c, multipliers[-1] * lam, 1.0 - shares, out, most)
     return out / shares[:, None], int(state.whole[1])
 

@@ -9,9 +9,11 @@ square the condition number: what they give is refined with the residuals themse
 from __future__ import annotations
 
 import numpy as np
+from numpy.linalg import LinAlgError
 from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
 
-from mercer.inference._l1_generation import Solved
+from mercer.inference._l1_generation import TINY, Solved
 from mercer.inference._l1_quadratic import minimise_l1, minimise_l1_path
 
 __all__ = ["Squares"]
@@ -19,9 +21,10 @@ __all__ = ["Squares"]
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-# Refinements at most, and the part of lam (of the slopes' size, where there is no penalty) by which
-# slopes of active columns may differ from their penalties.
-_REFINEMENTS, _EXACT = 4, 1e-11
+# How often the homotopy is run again with slopes as the residuals have them, and coefficients are
+# corrected; the part of lam (of c, where there is no penalty) by which slopes may be off; and what
+# a correction leaves of that at most if it is of use.
+_AGAIN, _CORRECTIONS, _EXACT, _USEFUL = 2, 5, 1e-11, 0.3
 
 
 class Squares:
@@ -138,20 +141,61 @@ class Squares:
 
     def _refined(self, penalties: Floats, coef: Floats, *, keep: bool = True) -> Solved:
         c = self._c
-        for _ in range(1 + _REFINEMENTS):
-            coef = minimise_l1(self._G, c, penalties, start=coef).coef
-            part = self._times(coef)
-            u = self._weighted(self.target - part)
-            slopes = np.concatenate([block.T @ u for block in self._blocks])
-            off = np.abs(slopes - penalties * np.sign(coef))[coef != 0.0]
-            size = np.maximum(penalties, np.abs(self._c))[coef != 0.0]
-            if np.all(off <= _EXACT * size):
+        size = np.where(penalties > 0.0, penalties, np.abs(self._c) + TINY)
+        best = np.inf
+        for _ in range(1 + _AGAIN):
+            found = minimise_l1(self._G, c, penalties, start=coef).coef
+            found, times, slopes = self._corrected(found, penalties, size)
+            off = np.where(found != 0.0, np.abs(slopes - penalties * np.sign(found)), 0.0)
+            off = np.maximum(off, np.abs(slopes) - penalties)
+            worst = float(np.max(off / size, initial=0.0))
+            if worst < best:
+                coef, part, best = found, times, worst
+            if worst <= _EXACT:
                 break
-            # c - G theta as the residuals have it, of which there is more than rounding left
-            c = slopes + self._G @ coef
+            # c - G theta as the residuals have it: G alone has told it with its rounding
+            c = slopes + self._G @ found
         if keep:
             self._coef = coef
         return self._solved(coef, part, penalties)
+
+    def _corrected(
+        self, coef: Floats, penalties: Floats, size: Floats
+    ) -> tuple[Floats, Floats, Floats]:
+        """Return coefficients whose slopes are nearer to their penalties, their part of f, slopes.
+
+        The active columns and their signs stay. Coefficients may be large and cancel: corrections
+        are as exact as the residuals that they come from.
+        """
+        active = np.flatnonzero(coef)
+        wanted = (penalties * np.sign(coef))[active]
+        part, slopes = self._with_slopes(coef)
+        off = slopes[active] - wanted
+        worst = float(np.max(np.abs(off) / size[active], initial=0.0))
+        if worst <= _EXACT:
+            return coef, part, slopes
+        try:
+            factor = cho_factor(self._G[np.ix_(active, active)], lower=True)
+        except LinAlgError:
+            return coef, part, slopes
+        for _ in range(_CORRECTIONS):
+            trial = coef.copy()
+            trial[active] += cho_solve(factor, off)
+            if np.any((np.sign(trial) != np.sign(coef)) & (penalties > 0.0)):
+                break
+            times, found = self._with_slopes(trial)
+            off = found[active] - wanted
+            before, worst = worst, float(np.max(np.abs(off) / size[active]))
+            if worst < before:
+                coef, part, slopes = trial, times, found
+            if worst <= _EXACT or worst > _USEFUL * before:
+                break
+        return coef, part, slopes
+
+    def _with_slopes(self, coef: Floats) -> tuple[Floats, Floats]:
+        part = self._times(coef)
+        u = self._weighted(self.target - part)
+        return part, np.concatenate([block.T @ u for block in self._blocks])
 
     def _solved(self, coef: Floats, part: Floats, penalties: Floats) -> Solved:
         """Return the solution of these coefficients, `part` of f being theirs."""
