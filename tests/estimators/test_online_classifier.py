@@ -15,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process import kernels as sk
 
 from mercer import GPClassifier, OnlineGPClassifier, SparseGPClassifier, load, means, save
-from mercer.errors import MercerWarning, UndeterminedWarning
+from mercer.errors import ConvergenceWarning, MercerWarning, UndeterminedWarning
 from mercer.estimators import PrequentialClasses
 from mercer.inference.online import OnlineProcess
 from mercer.kernels import RBF, Tanh
@@ -64,6 +64,27 @@ def test_sweeps_come_to_expectation_propagation(likelihood, y):
     once = streaming(likelihood, optimizer=None).fit(X, y)
     assert model.log_evidence_ == once.log_evidence_
     assert np.max(np.abs(once.predict_proba(NEW) - whole.predict_proba(NEW))) > 1e-3
+
+
+def test_there_is_a_warning_where_sweeps_end_before_the_sites_have_settled():
+    with pytest.warns(ConvergenceWarning, match=r"n_sweeps=2.*off by 0\.\d+.*Raise n_sweeps"):
+        model = streaming(n_sweeps=2, optimizer=None).fit(X, THREE)
+    assert model.status_ == "complete"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        streaming(n_sweeps=30, optimizer=None).fit(X, THREE)
+        streaming(n_sweeps=2, recycle="heuristic", optimizer=None).fit(X, THREE)
+
+
+def test_functions_of_several_classes_are_independent():
+    model = streaming().partial_fit(X, THREE, NAMES["three"][1])
+    _, std = model.predict_latent(NEW, return_std=True)
+    _, cov = model.predict_latent(NEW, return_cov=True)
+    assert cov.shape == (9, 3, 9, 3)
+    for p in range(3):
+        np.testing.assert_allclose(np.diagonal(cov[:, p, :, p]), std[:, p] ** 2, rtol=1e-8)
+        for other in {0, 1, 2} - {p}:
+            np.testing.assert_array_equal(cov[:, p, :, other], 0.0)
 
 
 def test_one_label_matches_moments():
@@ -167,7 +188,9 @@ def test_classes_are_told_first():
     model.partial_fit(X, TWO, classes=["no", "yes"])
     with pytest.raises(ValueError, match="since the first call"):
         model.partial_fit(X, TWO, classes=["no", "perhaps"])
-    with pytest.raises(ValueError, match="has not seen"):
+    with pytest.raises(
+        ValueError, match=r"none of the model's classes, 'birch'.*\['no', 'yes'\], and stay so"
+    ):
         model.partial_fit(X, THREE)
     assert model.n_seen_ == 61
     for wrong in (["no"], ["no", "no"], [["no", "yes"]], [1, "no", None]):

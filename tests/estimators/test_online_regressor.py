@@ -233,7 +233,10 @@ def test_what_is_open_of_the_noise_waits_too():
         OnlineGPRegressor(KERNEL, Gaussian(0.1), n_init=30, normalize_y=True),
         OnlineGPRegressor(Flipped(Tanh(0.7, -0.4)), Gaussian(0.1), n_init=30),
     ):
-        model.partial_fit(X[:29], Y[:29])
+        with pytest.raises(NotFittedError):
+            _ = model.n_seen_
+        model.partial_fit(X[:20], Y[:20]).partial_fit(X[20:29], Y[20:29])
+        assert model.n_seen_ == 29
         with pytest.raises(NotFittedError):
             model.predict(NEW)
         with warnings.catch_warnings():
@@ -624,6 +627,32 @@ def test_ctrl_c_keeps_what_was_learned(monkeypatch):
     monkeypatch.undo()
     part.partial_fit(rows[1024:], targets[1024:])
     near(part, streaming(max_basis=10).partial_fit(rows, targets))
+
+
+@pytest.mark.parametrize("rows", [1, 512, 600])
+def test_ctrl_c_is_not_lost_where_it_comes_with_the_last_rows(rows, monkeypatch):
+    """Else a loop over single rows could not be ended."""
+    inputs, targets = np.tile(X, (10, 1))[:rows], np.tile(Y, 10)[:rows]
+    learn = OnlineProcess.learn
+
+    def interrupted(self, X, *args):
+        found = learn(self, X, *args)
+        if self.n_seen == rows:
+            signal.raise_signal(signal.SIGINT)
+        return found
+
+    monkeypatch.setattr(OnlineProcess, "learn", interrupted)
+    for name in ("learn", "partial_fit"):
+        model = streaming(max_basis=10)
+        with pytest.raises(KeyboardInterrupt):
+            getattr(model, name)(inputs, targets)
+        assert model.n_seen_ == rows
+    once = streaming(optimizer=None, max_basis=10).fit(inputs, targets)
+    assert (once.status_, once.n_seen_) == ("complete", rows)
+    for recycle in ("sites", "heuristic"):
+        twice = streaming(optimizer=None, max_basis=10, n_sweeps=2, recycle=recycle)
+        assert twice.fit(inputs, targets).status_ == "interrupted"
+        np.testing.assert_array_equal(twice.predict(NEW), once.predict(NEW))
 
 
 def test_verbose_tells_of_rows(capsys):

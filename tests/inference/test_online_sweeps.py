@@ -130,7 +130,7 @@ def test_no_iteration_leaves_the_first_sites():
     X, Y, _ = rows(Probit())
     process, before = passed(Probit(), X, Y, max_basis=50, tol=0.0)
     refined = refine(process, X, Y, None, before, 0)
-    assert not refined.converged
+    assert not refined.converged and refined.residual > 1e-4
     got, wanted = refined.process.posterior(), process.posterior()
     np.testing.assert_allclose(got.mean(NEW), wanted.mean(NEW), atol=1e-6)
 

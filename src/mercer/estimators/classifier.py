@@ -152,7 +152,8 @@ class BayesianClassifier(
         mean : ndarray of shape (n,) for two classes, (n, C) for one function a class
         std : ndarray of the same shape, if `return_std`
         cov : ndarray of shape (n, n), if `return_cov`; (n, n, C) for one function a class, and
-            (n, C, n, C) where these are coupled by a softmax
+            (n, C, n, C) where these are coupled by a softmax. So it is for more than two classes
+            of an on-line model too, whose functions are independent: between two classes all is 0
         """
         if return_std and return_cov:
             raise ValueError("ask for return_std or return_cov, not both")

@@ -214,8 +214,8 @@ def named_classes(classes: Any, count: int, names: list[Any] | None = None) -> N
     return found
 
 
-def codes_of(y: ArrayLike, classes: NDArray[Any], n: int) -> Codes:
-    """Return the number of each label (n,) among the classes."""
+def codes_of(y: ArrayLike, classes: NDArray[Any], n: int, remedy: str = "") -> Codes:
+    """Return the number of each label (n,) among the classes; `remedy` tells what to do if none."""
     labels = np.asarray(y)
     if labels.shape != (n,):
         raise ValueError(f"y must have shape ({n},), a label for each row, got {labels.shape}")
@@ -223,7 +223,7 @@ def codes_of(y: ArrayLike, classes: NDArray[Any], n: int) -> Codes:
     unknown = [label for label in labels.tolist() if label not in number]
     if unknown:
         raise ValueError(
-            f"y has labels that the model has not seen, {unknown[0]!r} among them; its classes are "
-            f"{classes.tolist()}"
+            f"y has labels that are none of the model's classes, {unknown[0]!r} among them; these "
+            f"are {classes.tolist()}{remedy}"
         )
     return np.array([number[label] for label in labels.tolist()], dtype=np.intp)

@@ -32,6 +32,12 @@ __all__ = ["OnlineGPClassifier", "PrequentialClasses"]
 
 Floats = NDArray[np.float64]
 
+# What is said of other labels.
+_ALL = (
+    ", and stay so from the first rows on: name in `classes` all that may come, those without rows "
+    "yet too"
+)
+
 
 class PrequentialClasses(NamedTuple):
     """What a model predicted of rows before it learned them.
@@ -323,7 +329,7 @@ class OnlineGPClassifier(LearnsOnline, BayesianClassifier):
             self.classes_ = found
         else:
             self._require_classes(options.get("classes"), again)
-        codes = codes_of(labels[kept], self.classes_, int(np.sum(kept)))
+        codes = codes_of(labels[kept], self.classes_, int(np.sum(kept)), _ALL)
         Y = 2.0 * np.eye(len(self.classes_))[codes] - 1.0
         Y = Y[:, 1:] if len(self.classes_) == 2 else Y
         return Rows(X[kept], Y, weights, kept, False)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import NotFittedError
 
 from mercer.compute import row_blocks
-from mercer.errors import MercerWarning, warn
+from mercer.errors import ConvergenceWarning, MercerWarning, warn
 from mercer.estimators.interruption import heard
 from mercer.estimators.memory import require_basis
 from mercer.estimators.nested import column_names
@@ -99,10 +99,10 @@ class LearnsOnline(StorableEstimator, FittedProcess):
             some = taken(rows, sample_of(len(rows.Y), self.n_init))
             self._begin(self._chosen(X, some), rows.multioutput)
             report = report_of(self)
-            before = self._pass(rows, report)
+            before, stopped = self._pass(rows, report)
             whole = len(before.log_density) == len(rows.Y)
             if whole and self.n_sweeps > 1:
-                whole = self._sweep(rows, before, report)
+                whole = not stopped and self._sweep(rows, before, report)
             self.status_ = "complete" if whole else "interrupted"
             self._posterior = self._process.posterior()  # so that predictions change nothing
             tell(report, f"{self.status_}: {self.n_seen_} rows, {self.n_basis_} basis vectors")
@@ -132,8 +132,12 @@ class LearnsOnline(StorableEstimator, FittedProcess):
             self.n_features_in_ = posterior.basis.points.shape[1]
         self._wants_names = True  # a posterior does not know those of its columns
 
-    def _pass(self, rows: Rows, report: Report | None = None) -> Before:
-        """Learn rows until all are, or Ctrl-C is heard; return what was predicted of each."""
+    def _pass(self, rows: Rows, report: Report | None = None) -> tuple[Before, bool]:
+        """Learn rows until all are, or Ctrl-C is heard.
+
+        Returns what was predicted of each, and whether Ctrl-C was heard: it may have come while
+        the last of them were learned.
+        """
         process, n, stop = self._process, len(rows.Y), threading.Event()
         self._posterior = None
         parts = [Before(*(np.empty((0, rows.Y.shape[1])),) * 2, np.empty(0))]
@@ -147,7 +151,7 @@ class LearnsOnline(StorableEstimator, FittedProcess):
                     break
         before = Before(*(np.concatenate(each) for each in zip(*parts, strict=True)))
         self._warn_of_skipped(before)
-        return before
+        return before, stop.is_set()
 
     def _warn_of_skipped(self, before: Before) -> None:
         skipped = np.flatnonzero(np.isnan(before.log_density))
@@ -166,9 +170,12 @@ class LearnsOnline(StorableEstimator, FittedProcess):
         if self.recycle == "sites":
             tell(report, f"refining the sites of {len(rows.Y)} rows")
             try:
-                self._process = refine(self._process, *given, before, self.n_sweeps - 1).process
+                refined = refine(self._process, *given, before, self.n_sweeps - 1)
             except KeyboardInterrupt:  # of which the process knows nothing
                 return False
+            self._process = refined.process
+            if not refined.converged:
+                self._warn_of_unsettled(refined.residual)
             return True
         stop = threading.Event()
         with heard(stop):
@@ -178,6 +185,16 @@ class LearnsOnline(StorableEstimator, FittedProcess):
                 if stop.is_set() and sweep < self.n_sweeps:
                     return False
         return True
+
+    def _warn_of_unsettled(self, residual: float) -> None:
+        warn(
+            f"the sites had not settled after n_sweeps={self.n_sweeps}: at the worst row the mean, "
+            f"in standard deviations, or the variance, as a part of it, is off by {residual:.2g}. "
+            "Raise n_sweeps: sweeps end by themselves once sites have settled, often within ten. "
+            "Where 100 are not enough, rows contradict each other under this likelihood: take one "
+            "with heavier tails, or shorter length scales, or n_sweeps=1",
+            ConvergenceWarning,
+        )
 
     # --- rows as they come --------------------------------------------------------------------
 
@@ -211,14 +228,14 @@ class LearnsOnline(StorableEstimator, FittedProcess):
                     self._waiting = {"X": every.X, "Y": every.Y, "weights": every.weights}
                     return rows, _unknown(rows)
                 self._begin(start, rows.multioutput)
-        found = self._pass(every)
+        found, stopped = self._pass(every)
         told, new = len(found.log_density), len(rows.Y)
         before = _unknown(rows)
         for out, values in zip(before, found, strict=True):
             values[:waited] = np.nan
             out[: max(0, told - len(every.Y) + new)] = values[len(every.Y) - new :]
-        if told < len(every.Y):
-            raise KeyboardInterrupt  # between rows: n_seen_ tells how many are learned
+        if stopped:
+            raise KeyboardInterrupt  # between rows or after all: n_seen_ tells how many are learned
         return rows, before
 
     def _with_waiting(self, rows: Rows) -> Rows:
@@ -305,7 +322,10 @@ class LearnsOnline(StorableEstimator, FittedProcess):
 
     @property
     def n_seen_(self) -> int:
-        """How many rows have been learned."""
+        """How many rows have been learned; of those that choose the model, how many wait."""
+        waiting = vars(self).get("_waiting")
+        if waiting is not None:
+            return len(waiting["Y"])
         return self._require_begun().n_seen
 
     @property

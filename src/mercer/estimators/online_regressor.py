@@ -84,7 +84,8 @@ class OnlineGPRegressor(LearnsOnline, BayesianRegressor):
     recycle : {"sites", "heuristic"}, default "sites"
         What the sweeps after the first do: "sites" holds the basis and finds what each row says
         again, given all others, by sparse expectation propagation; with Gaussian noise one of them
-        gives the posterior of FITC on this basis. "heuristic" shows the rows again as if they
+        gives the posterior of FITC on this basis, and with other noise there is a warning if they
+        end before these have settled. "heuristic" shows the rows again as if they
         were new (the paper's way), by which they count twice, and error bars are too narrow.
     forget : float, default 0.0
         The part of what is known that is lost with each row, for functions that drift: as if the
@@ -102,7 +103,8 @@ class OnlineGPRegressor(LearnsOnline, BayesianRegressor):
     n_basis_ : int
         Their number.
     n_seen_ : int
-        How many rows have been learned, those of weight 0 left out.
+        How many rows have been learned, those of weight 0 left out; while rows wait for `n_init`,
+        how many do.
     projection_loss_ : float
         What all projections and removals have cost, in nats: the sum of their divergences.
     log_evidence_ : float

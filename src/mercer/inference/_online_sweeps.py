@@ -32,10 +32,13 @@ class Refined(NamedTuple):
 
     process : OnlineProcess, whose log evidence and projection loss are those of the first pass
     converged : whether all sites have settled
+    residual : how far marginals are from what their sites should make them, at the worst row: in
+        the mean, by standard deviations, or in the variance, as a part of it
     """
 
     process: OnlineProcess
     converged: bool
+    residual: float
 
 
 def first_sites(process: OnlineProcess, X: Any, Y: Floats, before: Before) -> list[Any]:
@@ -89,7 +92,7 @@ def refine(
     s = process.scale
     X, points = process.kernel.inputs(X), process.points
     prior = process.mean_function(X, len(s)) / s
-    solutions, converged = [], True
+    solutions, converged, residual = [], True, 0.0
     for p, start in enumerate(first_sites(process, X, Y, before)):
         problem = sparse_ep.SparseLatentProblem(
             process.kernel, X, Y[:, p] / s[p], process.likelihood, prior[:, p], weights, Z=points
@@ -99,12 +102,13 @@ def refine(
         )
         solutions.append(found)
         converged = converged and solution.status == "converged"
+        residual = max(residual, solution.residual)
     new = OnlineProcess.from_posterior(
         _joined(solutions, process), process.likelihood, **_options(process)
     )
     new._arrays.sums[:] += process._arrays.sums
     new.n_seen = process.n_seen
-    return Refined(new, converged)
+    return Refined(new, converged, residual)
 
 
 def repeat(process: OnlineProcess, X: Any, Y: Floats, weights: Floats | None, times: int) -> None:
