@@ -9,7 +9,15 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer.errors import NotPositiveDefiniteError
-from mercer.linalg import JITTERS, _blocks, cholesky, inverse_lower, mirror_lower, semidefinite_root
+from mercer.linalg import (
+    JITTERS,
+    _blocks,
+    cholesky,
+    inverse_lower,
+    mirror_lower,
+    semidefinite_root,
+    update_lower,
+)
 
 module = import_module("mercer.linalg.cholesky")  # the package has the function by this name
 RESTORE = ["upper triangle", "rebuild"]
@@ -152,6 +160,27 @@ def test_blocks_factorise_and_invert_as_lapack_does(n, width, rows, monkeypatch)
     assert inverse is Q
     np.testing.assert_allclose(np.tril(Q), np.tril(np.linalg.inv(S)), rtol=1e-11, atol=1e-12)
     assert np.all(np.isnan(Q[np.triu_indices(n, 1)]))
+
+
+@pytest.mark.parametrize("n", [1, 4, 5, 23, 40])
+@pytest.mark.parametrize(("width", "rows"), [(4, 4), (5, 11), (100, 100)])
+@pytest.mark.parametrize("whole", [0, 100])
+def test_a_symmetric_update_in_blocks_or_whole(n, width, rows, whole, monkeypatch):
+    monkeypatch.setattr(_blocks, "_WIDTH", width)
+    monkeypatch.setattr(_blocks, "_ROWS", rows)
+    monkeypatch.setattr(module, "_WHOLE", whole)
+    rng = np.random.default_rng(n)
+    A, S = np.asfortranarray(rng.normal(size=(n, 3))), rng.normal(size=(n, n))
+    S += S.T
+    for transpose in (False, True):
+        C = np.array(S, order="F")
+        C[np.triu_indices(n, 1)] = np.nan  # neither read nor written
+        given = np.asfortranarray(A.T) if transpose else A
+        found = update_lower(-0.7, given, 1.3, C, transpose=transpose)
+        assert np.shares_memory(found, C)
+        wanted = -0.7 * A @ A.T + 1.3 * S
+        np.testing.assert_allclose(np.tril(C), np.tril(wanted), rtol=1e-12, atol=1e-12)
+        assert np.all(np.isnan(C[np.triu_indices(n, 1)]))
 
 
 def test_blocks_tell_of_matrices_that_are_not_positive_definite(monkeypatch):

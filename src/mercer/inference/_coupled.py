@@ -15,13 +15,12 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.blas import dsyrk
 
 from mercer.compute import blas_for
 from mercer.errors import NotPositiveDefiniteError
 from mercer.inference._sites import Sites, factorise, scale_lower, symmetric_product
 from mercer.likelihoods import Softmax
-from mercer.linalg import cholesky, mirror_lower, solve_lower
+from mercer.linalg import cholesky, mirror_lower, solve_lower, update_lower
 from mercer.posterior import Dense, Factor, InverseTriangular
 from mercer.posterior.factors import RowBlock
 
@@ -127,7 +126,7 @@ class CoupledSites:
             G = np.zeros((n, n), order="F")
             for sites, B in zip(self._sites, images, strict=True):
                 _add_lower(G, sites.inverse())
-                G = dsyrk(-1.0, B, 1.0, G, trans=1, lower=1, overwrite_c=1)
+                G = update_lower(-1.0, B, 1.0, G, transpose=True)
         return np.asarray(G), self.row_covariances(images)
 
     def row_covariances(self, images: list[Floats]) -> Floats:

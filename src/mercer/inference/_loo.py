@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.blas import dsyr2k, dsyrk
+from scipy.linalg.blas import dsyr2k
 
 from mercer.compute import blas_for
 from mercer.inference.exact import Adjoints, ExactProblem, Solution, solve
 from mercer.likelihoods.normal import LOG_2PI
-from mercer.linalg import inverse_lower, mirror_lower
+from mercer.linalg import inverse_lower, mirror_lower, update_lower
 
 __all__ = ["LeftOut", "leave_one_out", "left_out", "log_density", "loo"]
 
@@ -165,4 +165,4 @@ def _add_square(G: Floats, M: Floats, d: Floats) -> None:
         some = sign * d > 0
         if np.any(some):
             part = np.asfortranarray(M[:, some] * np.sqrt(np.abs(d[some])))
-            dsyrk(-sign, part, 1.0, G, lower=1, overwrite_c=1)
+            update_lower(-sign, part, 1.0, G)

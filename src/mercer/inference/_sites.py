@@ -18,11 +18,18 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
-from scipy.linalg.blas import dgemm, dsymm, dsymv, dsyrk, dtrsm
+from scipy.linalg.blas import dgemm, dsymm, dsymv, dtrsm
 
 from mercer.compute import blas_for
 from mercer.errors import NotPositiveDefiniteError
-from mercer.linalg import JITTERS, cholesky, inverse_lower, mirror_lower, solve_lower
+from mercer.linalg import (
+    JITTERS,
+    cholesky,
+    inverse_lower,
+    mirror_lower,
+    solve_lower,
+    update_lower,
+)
 from mercer.posterior import Dense, InverseTriangular
 
 __all__ = [
@@ -102,10 +109,10 @@ class Sites:
             else:
                 C = np.array(self._root[:, None] * K, order="F")
                 C = solve_lower(self._factor(), C, overwrite=True)  # L^-1 s K
-                out = dsyrk(-1.0, C, 1.0, K.copy(order="F"), trans=1, lower=1, overwrite_c=1)
+                out = update_lower(-1.0, C, 1.0, K.copy(order="F"), transpose=True)
                 if self._V.size:
                     KV = symmetric_product(self.K, self._V)
-                    out = dsyrk(1.0, KV, 1.0, out, lower=1, overwrite_c=1)
+                    out = update_lower(1.0, KV, 1.0, out)
             return mirror_lower(np.asfortranarray(out))
 
     def factors(self, copy: bool = False) -> tuple[InverseTriangular, Dense | None]:
@@ -150,7 +157,7 @@ class Sites:
             v = np.where(v > 0, v, tiny)
             if self._V.size:
                 v = v + np.sum(symmetric_product(self.K, self._V) ** 2, axis=1)
-                R = dsyrk(-1.0, self._V, 1.0, R, lower=1, overwrite_c=1)
+                R = update_lower(-1.0, self._V, 1.0, R)
         self._inverse, self._variances = np.asarray(R), v
 
 
@@ -245,7 +252,7 @@ def _middle(
     K_N = symmetric_columns(K, N)
     Z = solve_lower(L, np.array(s[:, None] * K_N, order="F"), overwrite=True)
     M = np.asfortranarray(K_N[N])
-    M = dsyrk(1.0, Z, -1.0, M, trans=1, lower=1, overwrite_c=1)  # -Sigma+_NN
+    M = update_lower(1.0, Z, -1.0, M, transpose=True)  # -Sigma+_NN
     M *= np.multiply.outer(t, t)
     M.reshape(-1, order="F")[:: N.size + 1] += 1.0
     return N, t, Z, M

@@ -6,6 +6,7 @@ from mercer.linalg.cholesky import (
     cholesky,
     inverse_lower,
     semidefinite_root,
+    update_lower,
 )
 from mercer.linalg.loops import PROFILES, loops
 from mercer.linalg.triangular import mirror_lower, product, solve_lower
@@ -21,4 +22,5 @@ __all__ = [
     "product",
     "semidefinite_root",
     "solve_lower",
+    "update_lower",
 ]

@@ -1,4 +1,4 @@
-"""A Cholesky factor and an inverse in place, in blocks that every BLAS can take.
+"""A Cholesky factor, an inverse and a symmetric update in place, in blocks every BLAS can take.
 
 As LAPACK's, but for what updates a block: products of two matrices rather than of one with itself.
 Beside the matrix there is room for two blocks of `_ROWS` rows.
@@ -13,7 +13,7 @@ from scipy.linalg.lapack import dlauum, dpotrf, dtrtri
 
 from mercer.errors import NotPositiveDefiniteError
 
-__all__ = ["factorise_by_blocks", "invert_by_blocks"]
+__all__ = ["factorise_by_blocks", "invert_by_blocks", "update_by_blocks"]
 
 Floats = NDArray[np.float64]
 
@@ -69,6 +69,21 @@ def invert_by_blocks(L: Floats) -> Floats:
         below = L[block.stop :, block]
         _write_lower(L, block, D + below.T @ below)
     return L
+
+
+def update_by_blocks(C: Floats, scale: float, A: Floats, keep: float) -> None:
+    """Overwrite the lower triangle of C (n, n) by scale A A' + keep C, for A (n, k)."""
+    n = len(C)
+    for block in _cut(0, n, _WIDTH):
+        D = A[block] @ A[block].T
+        _write_lower(C, block, scale * D + keep * C[block, block])
+        for rows in _cut(block.stop, n, _ROWS):
+            M = (A[block] @ A[rows].T).T  # in the order of C
+            M *= scale
+            part = C[rows, block]
+            if keep != 1.0:
+                part *= keep
+            part += M
 
 
 def _cut(first: int, last: int, size: int) -> list[slice]:

@@ -183,6 +183,7 @@ def _leaving(A, rules, gamma):  # type: ignore[no-untyped-def]
             else:
                 score = log(max(precision[i] / q[i], TINY))
                 score += (curvature[i] + slope * step * step + weight * weight) / q[i]
+            score = score if score == score else math.inf  # of squares that overflow
             scores[i] = score if p == 0 else max(scores[i], score)
     best = 0
     for i in range(1, m + 1):

@@ -1,4 +1,4 @@
-"""Cholesky factorisation in place, with jitter that is reported."""
+"""Cholesky factorisation in place, with jitter that is reported, and what goes with it."""
 
 from __future__ import annotations
 
@@ -8,13 +8,21 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
+from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dpotrf, dpotri
 
 from mercer.errors import NotPositiveDefiniteError
-from mercer.linalg._blocks import factorise_by_blocks, invert_by_blocks
+from mercer.linalg._blocks import factorise_by_blocks, invert_by_blocks, update_by_blocks
 from mercer.linalg.triangular import mirror_lower
 
-__all__ = ["JITTERS", "Factorisation", "cholesky", "inverse_lower", "semidefinite_root"]
+__all__ = [
+    "JITTERS",
+    "Factorisation",
+    "cholesky",
+    "inverse_lower",
+    "semidefinite_root",
+    "update_lower",
+]
 
 Floats = NDArray[np.float64]
 
@@ -105,6 +113,19 @@ def inverse_lower(L: Floats) -> Floats:
     if info:
         raise NotPositiveDefiniteError("the factor has a zero on its diagonal")
     return np.asarray(out)
+
+
+def update_lower(
+    scale: float, A: Floats, keep: float, C: Floats, *, transpose: bool = False
+) -> Floats:
+    """Overwrite the lower triangle of C (n, n), Fortran order, by scale A A' + keep C; return C.
+
+    With `transpose` by scale A'A + keep C.
+    """
+    if len(C) <= _WHOLE:
+        return np.asarray(dsyrk(scale, A, keep, C, trans=int(transpose), lower=1, overwrite_c=1))
+    update_by_blocks(C, scale, A.T if transpose else A, keep)
+    return C
 
 
 def semidefinite_root(S: Floats) -> Floats:
