@@ -182,8 +182,9 @@ def test_one_row_and_constant_targets():
     one = Generation(KernelColumns(RBF(1.0), X[:1]), Squares(np.array([3.0]))).solve(1.0)
     assert one.coef.tolist() == [2.0] and one.status == "certified"
     H = np.ones((200, 1))
-    flat = Generation(KernelColumns(RBF(1.0), X), Squares(np.full(200, 2.0), None, H)).solve(1.0)
-    assert len(flat.coef) == 0 and flat.beta[0] == pytest.approx(2.0)
+    flat = Generation(KernelColumns(RBF(1.0), X), Squares(np.full(200, 2.3), None, H)).solve(1.0)
+    assert len(flat.coef) == 0 and flat.beta[0] == pytest.approx(2.3)
+    assert flat.status == "certified" and flat.objective == 0.0
 
 
 def test_columns_that_are_chosen_differ():

@@ -8,7 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LassoLars
 
+from mercer.inference import _l1_quadratic
 from mercer.inference._l1_quadratic import minimise_l1, minimise_l1_path
+from mercer.linalg import _homotopy_twins
 
 
 def violation(A, y, lam, theta):
@@ -71,6 +73,18 @@ def test_conditions_hold(seed, n, m, part, log_scale, twins, free, whole):
     assert violation(A, y, lam, again.coef) < 1e-10
     best = objective(A, y, lam, found.coef)
     assert objective(A, y, lam, again.coef) == pytest.approx(best, rel=1e-9, abs=1e-12 * (y @ y))
+
+
+def test_without_the_compiled_loop(monkeypatch):
+    A, y = problem(6, 40, 30)
+    lam = np.full(30, 0.01 * np.abs(A.T @ y).max())
+    lam[2] = 0.0
+    compiled = minimise_l1(A.T @ A, A.T @ y, lam)
+    monkeypatch.setattr(_l1_quadratic, "homotopy", lambda: _homotopy_twins)
+    twin = minimise_l1(A.T @ A, A.T @ y, lam)
+    np.testing.assert_allclose(twin.coef, compiled.coef, atol=1e-11)
+    assert twin.n_steps == compiled.n_steps
+    assert minimise_l1(A.T @ A, A.T @ y, lam, start=np.ones(30)).is_complete
 
 
 def test_columns_that_are_equal_give_one_of_the_optima():

@@ -13,6 +13,7 @@ from numpy.linalg import LinAlgError
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
+from mercer.compute import blas_for
 from mercer.inference._l1_generation import TINY, Solved
 from mercer.inference._l1_quadratic import minimise_l1, minimise_l1_path
 
@@ -25,6 +26,11 @@ Indices = NDArray[np.intp]
 # corrected; the part of lam (of c, where there is no penalty) by which slopes may be off; and what
 # a correction leaves of that at most if it is of use.
 _AGAIN, _CORRECTIONS, _EXACT, _USEFUL = 2, 5, 1e-11, 0.3
+# Products with single vectors are too small for the BLAS's threads unless rows are many: this part
+# of them counts as the order of a matrix.
+_MANY = 32
+# Residuals of this part of the targets are rounding.
+_ROUNDING = 1e-14
 
 
 class Squares:
@@ -115,7 +121,8 @@ class Squares:
 
     def solve(self, lam: Floats) -> Solved:
         """Return the optimum for penalties (k,) of the columns added."""
-        return self._refined(self._penalties(lam), self._coef)
+        with blas_for(len(self.target) // _MANY):
+            return self._refined(self._penalties(lam), self._coef)
 
     def solve_path(self, lam: Floats, multipliers: Floats) -> list[Solved]:
         """Return the optima for penalties t lam, t of the descending multipliers, by one homotopy.
@@ -200,6 +207,8 @@ class Squares:
     def _solved(self, coef: Floats, part: Floats, penalties: Floats) -> Solved:
         """Return the solution of these coefficients, `part` of f being theirs."""
         e = self.target - part
+        if np.linalg.norm(e) <= _ROUNDING * np.linalg.norm(self.target):
+            e[:] = 0.0  # F would be noise, and no certificate could be told from it
         u = self._weighted(e)
         latent = np.array(part) if self.mean is None else self.mean + part
         objective = 0.5 * float(e @ u) + float(penalties @ np.abs(coef))
