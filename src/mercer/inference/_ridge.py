@@ -7,9 +7,8 @@ all columns take part: there is nothing to be generated. For any pulls u with H'
 
     D(u) = -sum_i w_i loss_i*(-u_i/w_i) - u'm - |Phi'u|^2/(4c) <= F.
 
-It is minimised over theta if there are fewer columns than rows, else over coordinates of Phi Phi',
-by Newton's method where the slope of the loss is continuous. A loss that is linear in pieces has a
-neighbour whose slope is,
+It is minimised by Newton's method (`_ridge_newton`) where the slope of the loss is continuous. A
+loss that is linear in pieces has a neighbour whose slope is,
 
     g_i(f) = max over u of  -w_i loss_i*(-u/w_i) - u f - (mu/(2 w_i)) (u - v_i)^2:
 
@@ -21,24 +20,25 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve, eigh
 
 from mercer.compute import blas_for
 from mercer.inference._expansion_problem import Expansion, ExpansionProblem
 from mercer.inference._losses import Insensitive
+from mercer.inference._ridge_newton import Few, Many, Variables, minimise
 
 __all__ = ["solve_ridge"]
 
 Floats = NDArray[np.float64]
 
-_EPS = float(np.finfo(float).eps)
 _TINY = float(np.finfo(float).tiny)
+_FEW = 4  # rows for each function, for functions to be few
 _BLOCK = 512  # columns that are formed at once
-_STEPS = 200  # of Newton's method
-_SHARE, _LEAST = 1e-3, 1e-10  # of the greatest curvature that is added: at first, and at least
-_MULTIPLIERS = 100  # rounds of the method of multipliers
-_SETTLED = 1e-4  # the part of the tolerance that they stop at
-_FASTER = 0.5  # what mu is multiplied by after each
+# Rounds of the method of multipliers, how many of them may be for nothing, the part of the
+# tolerance that they stop at, and what rounding may leave of the gap.
+_ROUNDS, _PATIENCE, _SETTLED, _ROUNDING = 60, 5, 1e-4, 1e-12
+# mu: at first, in units of the mean loss; what it is multiplied by after each round; and the
+# least, in units of the first.
+_WIDE, _FASTER, _NARROW = 0.1, 0.3, 1e-6
 
 
 def solve_ridge(
@@ -46,9 +46,9 @@ def solve_ridge(
 ) -> Expansion:
     """Return the optimum under weight decay of the scale unit/lam.
 
-    O(n p^2) time a step and O(n p) memory, p the smaller of the numbers of rows and columns, for
-    losses with a continuous slope; O(n^3) and O(n^2) for others. All columns are formed, once if
-    they are no more than the rows, twice otherwise.
+    Over p functions, at most a quarter of the n rows, O(n p^2) time a step and O(n p) memory. Over
+    more of them O(n^2) memory, and time O(n^2 p) to begin with and O(n^3/3) a step; all are formed
+    twice.
 
     Parameters
     ----------
@@ -61,18 +61,20 @@ def solve_ridge(
         Pulls of a problem nearby.
     """
     c, columns = lam**2 / problem.loss.unit, problem.columns
-    few = columns.size <= problem.n
+    H = np.empty((problem.n, 0)) if problem.H is None else problem.H
+    few = _FEW * columns.size <= problem.n
+    over: Variables
     with blas_for(problem.n):
-        A = columns.take(np.arange(columns.size)) if few else _coordinates(_gram(problem), c)
-        x, u = _minimised(problem, A, c, tol, start)
-        p = A.shape[1]
-        z, beta = x[:p], x[p:]
-        f = _latent(problem, A, x)
-        penalty = c * float(z @ z)
-        # theta is Phi'v where A = Phi Q, Q'Q = 1 and theta = Q z
-        v = u if few else A @ (z / np.einsum("ij,ij->j", A, A))
-        slopes, theta = columns.products(np.column_stack([u, v])).T
-        theta = z if few else theta
+        if few:
+            over = Few(columns.take(np.arange(columns.size)), H, c)
+        else:
+            over = Many(_gram(problem) / (2.0 * c), H)
+        x, u = _minimised(problem, over, tol, start)
+        f = problem.mean + over.values(x)
+        penalty = 0.5 * over.product(x, x)
+        own, beta = x[: len(x) - problem.n_free], x[len(x) - problem.n_free :]
+        slopes, theta = columns.products(np.column_stack([u, u if few else own])).T
+        theta = own if few else theta / (2.0 * c)
     objective = problem.value(f) + penalty
     dual = problem.dual_value(u) - float(slopes @ slopes) / (4.0 * c)
     dual = max(dual, 0.0)  # no loss is less
@@ -103,31 +105,12 @@ def _gram(problem: ExpansionProblem) -> Floats:
     return K
 
 
-def _coordinates(K: Floats, c: float) -> Floats:
-    """Return A (n, p) with A A' = K and orthogonal columns.
-
-    Eigenvalues that are rounding are left out where they could matter beside 2 c, the decay; else
-    they do no harm, and what they stand for belongs to theta.
-    """
-    values, vectors = eigh(K, overwrite_a=True, check_finite=False)
-    sure = values > len(K) * _EPS * max(float(values[-1]), _TINY)
-    kept = sure | ((values > 0.0) & (values <= 2e-3 * c))
-    return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))
-
-
-def _latent(problem: ExpansionProblem, A: Floats, x: Floats) -> Floats:
-    """Return m + A z + H beta, x having z and beta."""
-    f = problem.mean + A @ x[: A.shape[1]]
-    return f if problem.H is None else np.asarray(f + problem.H @ x[A.shape[1] :])
-
-
 class _Smooth:
     """A loss with a continuous slope, as Newton's method asks for it."""
 
     def __init__(self, problem: ExpansionProblem) -> None:
         self.value, self.pull, self.curvature = problem.value, problem.pull, problem.curvature
         self.steepest = problem.weighted(np.full(problem.n, problem.loss.greatest_curvature))
-        self.share = 0.0 if problem.loss.kind == "squares" else _SHARE
 
 
 class _Rounded:
@@ -142,7 +125,6 @@ class _Rounded:
         self.some = reach > 0.0
         self.mu = mu / np.where(self.some, reach, 1.0)
         self.steepest = np.where(self.some, 1.0 / self.mu, 0.0)
-        self.share = _SHARE
 
     def pull(self, f: Floats) -> Floats:
         """Return the u at which the maximum is attained."""
@@ -166,90 +148,29 @@ class _Rounded:
 
 
 def _minimised(
-    problem: ExpansionProblem, A: Floats, c: float, tol: float, start: Floats | None
+    problem: ExpansionProblem, over: Variables, tol: float, start: Floats | None
 ) -> tuple[Floats, Floats]:
-    """Return z and beta of the optimum, together, and its pulls."""
-    B = A if problem.H is None else np.concatenate([A, problem.H], axis=1)
-    decay = np.concatenate([np.full(A.shape[1], 2.0 * c), np.zeros(problem.n_free)])
-    x = np.zeros(B.shape[1])
+    """Return the variables of the optimum, and its pulls."""
     if problem.loss.kind != "linear":
-        x = _newton(_Smooth(problem), problem.mean, B, decay, x)
-        return x, problem.balanced(problem.pull(_latent(problem, A, x)))
+        x = minimise(_Smooth(problem), problem.mean, over)
+        return x, problem.balanced(problem.pull(problem.mean + over.values(x)))
     low, high = problem.reach()
     v = np.zeros(problem.n) if start is None else np.clip(start, low, high)
-    mu = 0.1 * float(np.mean(problem.loss.values(problem.mean))) or 1.0
+    mu = _WIDE * float(np.mean(problem.loss.values(problem.mean))) or 1.0
+    widest, x, stalled = mu, over.none(), 0
     best = np.inf, x, v
-    for _ in range(_MULTIPLIERS):
+    for _ in range(_ROUNDS):
         rounded = _Rounded(problem, v, mu)
-        x = _newton(rounded, problem.mean, B, decay, x)
-        f = _latent(problem, A, x)
+        x = minimise(rounded, problem.mean, over, x)
+        f = problem.mean + over.values(x)
         v = rounded.pull(f)
         u = problem.balanced(v)
-        penalty = 0.5 * float(decay @ x**2)
-        objective = problem.value(f) + penalty
-        # A'u is 2 c z, but for what is left of Newton's method and of the change from v to u
-        slopes = A.T @ u
-        gap = objective - problem.dual_value(u) + float(slopes @ slopes) / (4.0 * c)
+        objective = problem.value(f) + 0.5 * over.product(x, x)
+        gap = objective - problem.dual_value(u) + over.pulled(u)
+        stalled = 0 if gap < 0.5 * best[0] else stalled + 1
         if gap < best[0]:
             best = gap, x, u
-        if gap <= _SETTLED * tol * objective:
+        if gap <= max(_SETTLED * tol, _ROUNDING) * objective or stalled == _PATIENCE:
             break
-        mu *= _FASTER
+        mu = max(_FASTER * mu, _NARROW * widest)
     return best[1], best[2]
-
-
-def _newton(loss: _Smooth | _Rounded, mean: Floats, A: Floats, decay: Floats, x: Floats) -> Floats:
-    """Return the x that minimises the loss of mean + A x and sum_j decay_j x_j^2/2, from x."""
-    f = mean + A @ x
-    share = loss.share
-    for _ in range(_STEPS):
-        fall = A.T @ loss.pull(f) - decay * x
-        curvature = loss.curvature(f) + share * loss.steepest
-        some = np.flatnonzero(curvature)
-        half = np.sqrt(curvature[some])[:, None] * A[some]
-        G = half.T @ half
-        np.fill_diagonal(G, np.diagonal(G) + decay)
-        step = _solved(G, fall)
-        gain, here = float(fall @ step), loss.value(f) + 0.5 * float(decay @ x**2)
-        if not gain > 1e-16 * abs(here):
-            break
-        t = _length(loss, x, step, f, A @ step, decay)
-        x = x + t * step
-        f = mean + A @ x
-        if loss.share:
-            share = max(_LEAST, 0.1 * share) if t > 0.9 else min(1.0, 10.0 * share)
-        if gain <= 1e-14 * abs(here) and t == 1.0:
-            break
-    return x
-
-
-def _solved(G: Floats, b: Floats) -> Floats:
-    """Return the least G^+ b, where functions may depend on each other."""
-    root = np.sqrt(np.diagonal(G))
-    root = np.where(root > 0.0, root, 1.0)
-    M = G / np.outer(root, root)
-    try:
-        factor = cho_factor(M, lower=True, check_finite=False)
-        if np.min(np.diagonal(factor[0])) > 1e-7:
-            return np.asarray(cho_solve(factor, b / root, check_finite=False) / root)
-    except np.linalg.LinAlgError:
-        pass
-    return np.asarray(np.linalg.lstsq(M, b / root, rcond=len(b) * _EPS)[0] / root)
-
-
-def _length(
-    loss: _Smooth | _Rounded, x: Floats, step: Floats, f: Floats, move: Floats, decay: Floats
-) -> float:
-    """Return how far to go along a step: 1, or less where F rises before."""
-
-    def slope(t: float) -> float:
-        return float((decay * (x + t * step)) @ step - loss.pull(f + t * move) @ move)
-
-    at_zero = slope(0.0)
-    if slope(1.0) <= -0.1 * at_zero:  # a little beyond the minimum at the most
-        return 1.0
-    low, high = 0.0, 1.0
-    while high - low > 1e-2 * high and high > 1e-12:
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if slope(middle) < 0.0 else (low, middle)
-    return high if low == 0.0 else low

@@ -1,0 +1,206 @@
+"""Newton's method for a loss and a quadratic penalty, over few functions or over many.
+
+    minimise  sum_i w_i loss_i(f_i) + c |theta|^2,    f = m + Phi theta + H beta.
+
+`Few` has theta and beta for its variables. Where there are more functions than rows, theta is
+Phi'a/(2c) for some a (n,), which at the optimum are the pulls u = -w loss'(f): `Many` has a and
+beta, and K = Phi Phi'/(2c) in the place of Phi. With C the curvature of the rows that have some,
+its Newton step is a + da = u - C (df), a system of as many rows, as in Laplace's method (BKM 72).
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+
+__all__ = ["Few", "Many", "Variables", "minimise"]
+
+Floats = NDArray[np.float64]
+
+_STEPS = 200
+_EPS = float(np.finfo(float).eps)
+# The share of the greatest curvature that functions without a penalty are given, at least and at
+# most, and by what it changes: more after a step that falls short, less after one that does not.
+_LEAST, _MOST, _CHANGE = 1e-13, 1.0, 100.0
+# What a step may gain of F, beyond which that is rounding, or nothing at all.
+_SETTLED, _EXACT = 1e-14, 1e-26
+_NONE = 1e-14  # curvature so small beside the greatest is none
+
+
+class Smooth(Protocol):
+    """A sum of losses of rows whose slopes are continuous.
+
+    steepest : (n,) what the curvature of each row is at most
+    """
+
+    steepest: Floats
+
+    def value(self, f: Floats) -> float:
+        """Return the sum."""
+
+    def pull(self, f: Floats) -> Floats:
+        """Return u = -w loss'(f), (n,)."""
+
+    def curvature(self, f: Floats) -> Floats:
+        """Return w loss''(f), (n,)."""
+
+
+class Variables(Protocol):
+    """What is varied: coefficients of functions with a penalty, then those without."""
+
+    def none(self) -> Floats:
+        """Return the variables of f = m."""
+
+    def values(self, x: Floats) -> Floats:
+        """Return f - m, (n,)."""
+
+    def product(self, x: Floats, z: Floats) -> float:
+        """Return the bilinear form whose x, x is twice the penalty."""
+
+    def pulled(self, u: Floats) -> float:
+        """Return |Phi'u|^2/(4c), what the dual problem has in the place of the penalty."""
+
+    def step(self, x: Floats, u: Floats, curvature: Floats, extra: Floats) -> Floats:
+        """Return Newton's step, with extra (n,) curvature for functions without a penalty."""
+
+
+class Few:
+    """theta and beta themselves; O(n p^2) a step and O(n p) memory for p functions."""
+
+    def __init__(self, A: Floats, H: Floats, c: float) -> None:
+        self.p, self.H = A.shape[1], H
+        self.A = np.concatenate([A, H], axis=1)
+        self.decay = np.concatenate([np.full(self.p, 2.0 * c), np.zeros(H.shape[1])])
+
+    def none(self) -> Floats:
+        """Return zeros."""
+        return np.zeros(len(self.decay))
+
+    def values(self, x: Floats) -> Floats:
+        """Return Phi theta + H beta."""
+        return np.asarray(self.A @ x)
+
+    def product(self, x: Floats, z: Floats) -> float:
+        """Return 2 c theta'zeta."""
+        return float(x @ (self.decay * z))
+
+    def pulled(self, u: Floats) -> float:
+        """Return |Phi'u|^2/(4c)."""
+        slopes = self.A[:, : self.p].T @ u
+        return float(slopes @ (slopes / (2.0 * self.decay[: self.p])))
+
+    def step(self, x: Floats, u: Floats, curvature: Floats, extra: Floats) -> Floats:
+        """Return Newton's step from the normal equations."""
+        some = np.flatnonzero(curvature)
+        half = np.sqrt(curvature[some])[:, None] * self.A[some]
+        G = half.T @ half
+        np.fill_diagonal(G, np.diagonal(G) + self.decay)
+        G[self.p :, self.p :] += (self.H.T * extra) @ self.H
+        return _solved(G, self.A.T @ u - self.decay * x)
+
+
+class Many:
+    """a and beta, with K = Phi Phi'/(2c) (n, n); O(n^3/3) a step where all rows have curvature."""
+
+    def __init__(self, K: Floats, H: Floats) -> None:
+        self.K, self.H, self.n = K, H, len(K)
+
+    def none(self) -> Floats:
+        """Return zeros."""
+        return np.zeros(self.n + self.H.shape[1])
+
+    def values(self, x: Floats) -> Floats:
+        """Return K a + H beta."""
+        return np.asarray(self.K @ x[: self.n] + self.H @ x[self.n :])
+
+    def product(self, x: Floats, z: Floats) -> float:
+        """Return a'K b."""
+        return float(x[: self.n] @ (self.K @ z[: self.n]))
+
+    def pulled(self, u: Floats) -> float:
+        """Return u'K u/2."""
+        return 0.5 * float(u @ (self.K @ u))
+
+    def step(self, x: Floats, u: Floats, curvature: Floats, extra: Floats) -> Floats:
+        """Return Newton's step: da = u - a - q, q = C df, (C^-1 + K) q = K (u - a) + H dbeta."""
+        rest = u - x[: self.n]
+        some = np.flatnonzero(curvature)
+        root = np.sqrt(curvature[some])
+        B = self.K[np.ix_(some, some)] * np.outer(root, root)
+        np.fill_diagonal(B, np.diagonal(B) + 1.0)
+        factor = cho_factor(B, lower=True, overwrite_a=True, check_finite=False)
+
+        def taken(V: Floats) -> Floats:
+            """Return (C^-1 + K)^-1 V of the rows with curvature."""
+            scaled = (root * V.T).T
+            return np.asarray((root * cho_solve(factor, scaled, check_finite=False).T).T)
+
+        forced = (self.K @ rest)[some]
+        H = self.H[some]
+        q = taken(forced)
+        change = np.empty(0)
+        if H.shape[1]:
+            spread = taken(H)
+            G = H.T @ spread + (self.H.T * extra) @ self.H
+            change = _solved(0.5 * (G + G.T), self.H.T @ u - H.T @ q)
+            q = q + spread @ change
+        rest[some] -= q
+        return np.concatenate([rest, change])
+
+
+def minimise(loss: Smooth, mean: Floats, over: Variables, x: Floats | None = None) -> Floats:
+    """Return the variables of the optimum, from some that are given or from f = m."""
+    x = over.none() if x is None else x
+    f, share = mean + over.values(x), _LEAST
+    floor = _NONE * loss.steepest
+    settled, last = False, np.inf
+    for _ in range(_STEPS):
+        u = loss.pull(f)
+        curvature = loss.curvature(f)
+        curvature = np.where(curvature > floor, curvature, 0.0)
+        step = over.step(x, u, curvature, share * loss.steepest)
+        move = over.values(step)
+        first, second = over.product(x, step), over.product(step, step)
+        gain = float(u @ move) - first
+        here = loss.value(f) + 0.5 * over.product(x, x)
+        # The pulls, of which steep losses make much of little, go on after F has settled.
+        if not gain > _EXACT * abs(here) or (settled and gain > 0.1 * last):
+            break
+        settled, last = gain <= _SETTLED * abs(here), gain
+        t = _length(loss, f, move, first, second)
+        x = x + t * step
+        f = mean + over.values(x)
+        share = max(_LEAST, share / _CHANGE) if t > 0.9 else min(_MOST, _CHANGE * share)
+    return x
+
+
+def _length(loss: Smooth, f: Floats, move: Floats, first: float, second: float) -> float:
+    """Return how far to go along a step: 1, or less where F rises before."""
+
+    def slope(t: float) -> float:
+        return first + t * second - float(loss.pull(f + t * move) @ move)
+
+    if slope(1.0) <= -0.1 * slope(0.0):  # a little beyond the minimum at the most
+        return 1.0
+    low, high = 0.0, 1.0
+    while high - low > 1e-2 * high and high > 1e-14:
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if slope(middle) < 0.0 else (low, middle)
+    return high if low == 0.0 else low
+
+
+def _solved(G: Floats, b: Floats) -> Floats:
+    """Return the least G^+ b, where functions may depend on each other."""
+    root = np.sqrt(np.diagonal(G))
+    root = np.where(root > 0.0, root, 1.0)
+    M = G / np.outer(root, root)
+    try:
+        factor = cho_factor(M, lower=True, check_finite=False)
+        if np.min(np.diagonal(factor[0])) > 1e-7:
+            return np.asarray(cho_solve(factor, b / root, check_finite=False) / root)
+    except np.linalg.LinAlgError:
+        pass
+    return np.asarray(np.linalg.lstsq(M, b / root, rcond=len(b) * _EPS)[0] / root)
