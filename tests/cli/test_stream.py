@@ -171,6 +171,21 @@ def test_weights_of_a_model_that_has_them(run, stream, model):
     assert "column 'w' holds weights, and has -1" in said
 
 
+@pytest.mark.parametrize("y", [1.2e154, 1e200, -1e300])
+def test_a_target_too_large_for_squares_is_told_of_and_passed_over(stream, model, y):
+    rows = make_rows(6)
+    rows[2]["y"] = y
+    found, said = stream(as_json(rows))
+    assert len(found) == 6
+    assert "note: line 3: the row was skipped: under Gaussian" in said
+    assert "too large for floating point" in said
+    assert "6 rows predicted, 5 learned, 1 skipped; RMSE" in said
+    state = mercer.load(model).summary["stream"]
+    assert (state["learned"], state["refused"], state["ended"]) == (5, 1, True)
+    assert np.isfinite(state["squared_error"]) and np.isfinite(state["log_density"])
+    assert mercer.load(model).estimator.predict(encoded(rows)).max() < 10
+
+
 # --- classes ------------------------------------------------------------------------------------
 
 

@@ -52,7 +52,8 @@ def check_numbers(model, X, y, weights):
         ends = np.ravel(model.predict_interval(x, coverage=0.8))
         given = [weight] if weights else None
         before = model.learn(x, y[i : i + 1], given)
-        values, log_density = single.learn(x, float(y[i]), weight)
+        values, log_density, learned = single.learn(x, float(y[i]), weight)
+        assert learned
         assert_allclose(values[:2], [before.mean[0], before.std[0]], rtol=1e-12)
         assert_allclose(values[2:], ends, rtol=1e-6)
         assert_allclose(log_density, before.log_density[0], rtol=1e-9, atol=1e-12)
@@ -71,7 +72,8 @@ def test_classes(classes):
     for i in range(10, 40):
         x, weight = X[i : i + 1], 1.0 if i % 3 else 2.0
         before = model.learn(x, labels[i : i + 1], sample_weight=[weight])
-        proba, log_density = single.learn(x, labels[i].item(), weight)
+        proba, log_density, learned = single.learn(x, labels[i].item(), weight)
+        assert learned
         assert_allclose(proba, before.proba[0], rtol=1e-12)
         assert_allclose(log_density, before.log_density[0], rtol=1e-12)
     assert state(twin) == state(model)
@@ -91,7 +93,7 @@ def test_a_row_that_cannot_be_learned_is_told_of():
     model = OnlineGPRegressor(RBF(), likelihood)
     model.partial_fit(np.zeros((5, 1)), np.linspace(-0.5, 0.5, 5))
     before = model.predict([[0.0]])
-    with pytest.warns(MercerWarning, match="1 of 1 rows were skipped"):
-        _, log_density = NumberRows(model, 0.95).learn(np.array([[0.0]]), 200.0)
-    assert log_density == -np.inf
+    with pytest.warns(MercerWarning, match="^the row was skipped: under Custom.*its target has"):
+        said = NumberRows(model, 0.95).learn(np.array([[0.0]]), 200.0)
+    assert said.log_density == -np.inf and not said.learned
     assert_allclose(model.predict([[0.0]]), before, rtol=0)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import log_ndtr
 
-from mercer.inference import _online_rows
+from mercer.inference import _online_rows, online
 from mercer.inference import exact as engine
+from mercer.inference._online_moments import refresh
 from mercer.inference.online import OnlineProcess
 from mercer.kernels import RBF
 from mercer.likelihoods import Gaussian, Probit
@@ -277,6 +281,90 @@ def test_weights_count_in_the_units_of_outputs():
     assert scaled.log_evidence == pytest.approx(np.sum(b.log_density), abs=1e-8)
 
 
+def test_a_large_weight_of_other_noise_takes_no_more_than_some_steps():
+    """Their moments are nearer to those of the power than of the row so many times are."""
+    X, y = np.array([[0.7]]), np.array([[-1.0]])
+    f = np.linspace(-12, 12, 200_001)
+    density = np.exp(250 * log_ndtr(-f) - 0.25 * f**2)
+    density /= np.sum(density)
+    mean = np.sum(f * density)
+    wanted = np.array([mean, np.sum((f - mean) ** 2 * density)])
+    got = [OnlineProcess(2.0 * RBF(1.0), Probit(1.0)) for _ in range(3)]
+    got[0].learn(X, y, [250.0])
+    got[1].learn(np.repeat(X, 250, axis=0), np.repeat(y, 250, axis=0))
+    found = [np.ravel(each.posterior().mean_and_var(X)) for each in got[:2]]
+    errors = [np.abs(each / wanted - 1.0) for each in found]
+    assert np.all(errors[0] < errors[1])
+    start = time.perf_counter()
+    before = got[2].learn(X, y, [1e9])
+    assert time.perf_counter() - start < 5.0
+    assert np.all(np.isfinite(before.log_density))
+    assert got[2].posterior().mean(X)[0, 0] < mean
+
+
+class Twice(Probit):
+    """A likelihood whose third average, and all after it, fail."""
+
+    _calls = 0
+
+    def compiled_site(self):
+        return None
+
+    def smoothed(self, y, mean, var):
+        self._calls += 1
+        found = super().smoothed(y, mean, var)
+        return tuple(part + (np.nan if self._calls > 2 else 0.0) for part in found)
+
+
+def test_a_row_that_fails_at_a_later_step_is_not_told_to_be_skipped():
+    """What it has said before that is in the process, and in its sums."""
+    whole = OnlineProcess(RBF(1.0), Twice(1.0))
+    before = whole.learn(np.zeros((1, 1)), np.ones((1, 1)), [5.0])
+    twice = OnlineProcess(RBF(1.0), Probit(1.0))
+    wanted = twice.learn(np.zeros((1, 1)), np.ones((1, 1)), [2.0])
+    np.testing.assert_allclose(before.log_density, wanted.log_density, rtol=1e-12)
+    assert whole.log_evidence == pytest.approx(twice.log_evidence, rel=1e-12)
+    np.testing.assert_allclose(whole.posterior().mean([[0.0]]), twice.posterior().mean([[0.0]]))
+    again = whole.learn(np.zeros((1, 1)), np.ones((1, 1)), [5.0])
+    assert np.isnan(again.log_density[0])
+
+
+# --- other rules ----------------------------------------------------------------------------------
+
+USUAL = {"tol": 1e-6, "novelty": "geometry", "criterion": "kl", "forget": 0.0}
+
+
+def test_other_rules_from_now_on():
+    """As a process that had them from the first row on, where they had no say before."""
+    rng = np.random.default_rng(0)
+    X, Y = 3.0 * rng.normal(size=(120, 2)), rng.normal(size=(120, 1))
+    changed = OnlineProcess(RBF(1.0), Gaussian(0.1), max_basis=20)
+    changed.learn(X[:20], Y[:20])
+    assert changed.obey(50, **USUAL) == 0.0
+    changed.learn(X[20:], Y[20:])
+    other = OnlineProcess(RBF(1.0), Gaussian(0.1), max_basis=50)
+    other.learn(X[:20], Y[:20])
+    other.learn(X[20:], Y[20:])
+    assert changed.n_basis == 50
+    np.testing.assert_array_equal(changed.points, other.points)
+    np.testing.assert_allclose(changed.posterior().mean(X), other.posterior().mean(X), atol=1e-9)
+    loss = changed.obey(10, **(USUAL | {"criterion": "mean"}))
+    assert changed.n_basis == 10 and changed.rules.criterion == 0
+    assert loss > 0 and changed.projection_loss == pytest.approx(other.projection_loss + loss)
+    changed.learn(X, Y)
+    assert changed.n_basis == 10
+
+
+def test_what_no_longer_forgets_knows_its_precision():
+    rng = np.random.default_rng(0)
+    X, Y = 3.0 * rng.normal(size=(60, 2)), rng.normal(size=(60, 1))
+    process = OnlineProcess(RBF(1.0), Gaussian(0.1), max_basis=20, forget=0.1)
+    process.learn(X, Y)
+    process.obey(20, **USUAL)
+    A = process.arrays
+    np.testing.assert_allclose(A.P[0, :20, :20] @ A.S[0, :20, :20], np.eye(20), atol=1e-8)
+
+
 # --- forgetting -----------------------------------------------------------------------------------
 
 
@@ -307,3 +395,24 @@ def test_forgetting_with_a_basis_that_is_full(criterion):
     assert sorted(got.points[:, 0]) == sorted(points[expected.basis, 0])
     check(got, new, mean[40:], cov[40:, 40:])
     assert got.projection_loss == pytest.approx(expected.loss, rel=1e-7)
+
+
+def test_pruning_what_forgets_makes_its_precision_anew_once(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, Y = 3.0 * rng.normal(size=(100, 2)), rng.normal(size=(100, 1))
+    process = OnlineProcess(RBF(1.0), Gaussian(0.1), max_basis=60, forget=0.1)
+    process.learn(X, Y)
+    one_by_one = OnlineProcess.from_state(process.to_state())
+    count = []
+
+    def counted(A):
+        count.append(A.m)
+        refresh(A)
+
+    monkeypatch.setattr(online, "refresh", counted)
+    loss = process.prune(10)
+    assert count == [60]
+    monkeypatch.undo()
+    expected = sum(one_by_one.prune(n) for n in range(59, 9, -1))
+    assert loss == pytest.approx(expected, rel=1e-8)
+    np.testing.assert_array_equal(process.points, one_by_one.points)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
-from mercer.inference import ep, exact, softmax, sparse
+from mercer.inference import _online_rows, ep, exact, softmax, sparse
 from mercer.inference._approximations import approximation
+from mercer.inference._online_moments import refresh
+from mercer.inference._online_takeover import joined, lifted
 from mercer.inference._problem import LatentProblem
 from mercer.inference.online import OnlineProcess
 from mercer.kernels import RBF
@@ -131,6 +135,8 @@ def test_a_degenerate_posterior_goes_on_as_a_linear_model():
 def test_lifted_it_is_dtc(max_basis):
     points, Y = problem()
     scale = np.array([3.0, 0.1])
+    if max_basis < M:  # of one output the least sum of divergences is the least largest
+        Y, scale = Y[:, :1], scale[:1]
     posterior = sparse_posterior("sor", points, Y, scale)
     options = {"lift": True, "tol": 0.05, "criterion": "kl"}
     process = OnlineProcess.from_posterior(
@@ -205,6 +211,131 @@ def test_points_that_repeat_are_left_out():
     more = exact.ExactProblem(KERNEL, points[np.r_[rows, 10:20]], Y[:30], np.full(30, NOISE))
     expected, _ = exact.posterior(more, Zero(), np.ones(2))
     np.testing.assert_allclose(process.posterior().mean(points), expected.mean(points), atol=1e-7)
+
+
+def refreshes(process, monkeypatch):
+    """Return a list that grows whenever Q and P of a process are made anew."""
+    count = []
+
+    def counted(A):
+        count.append(A.m)
+        refresh(A)
+
+    monkeypatch.setattr(_online_rows, "refresh", counted)
+    return count
+
+
+def rounding(process):
+    A = process.arrays
+    return np.max(np.abs(A.Q[: A.m, : A.m] @ A.K[: A.m, : A.m] - np.eye(A.m)))
+
+
+@pytest.mark.parametrize("length", [1.0, 4.0])
+@pytest.mark.parametrize("d", [1, 2, 4])
+def test_an_exact_posterior_of_many_rows_begins_with_a_sound_inverse(d, length, monkeypatch):
+    """With points closer to each other than the recursion allows, Q would be wrong from the first
+    row on and be made anew at every other.
+    """
+    rng = np.random.default_rng(0)
+    X, kernel = rng.normal(size=(1300, d)), 2.0 * RBF(length)
+    Y = np.sin(2.0 * X[:, :1]) + 0.3 * rng.normal(size=(1300, 1))
+    given = exact.ExactProblem(kernel, X[:300], Y[:300], np.full(300, 0.09))
+    posterior, _ = exact.posterior(given, Zero(), np.ones(1))
+    process = OnlineProcess.from_posterior(posterior, Gaussian(0.09), max_basis=100)
+    assert rounding(process) < 1e-7
+    assert np.max(np.diag(process.arrays.Q)[: process.n_basis]) * 2.0 < 1.01e6
+    mean = process.posterior().mean(X[:300])
+    close = np.abs(mean - posterior.mean(X[:300])) / np.sqrt(posterior.var(X[:300]))
+    if process.n_basis < 100:  # else what did not have room is lost
+        assert process.projection_loss < 0.1 and np.max(close) < 0.2
+    count = refreshes(process, monkeypatch)
+    process.learn(X[300:], Y[300:])
+    assert len(count) < 20
+    assert rounding(process) < 1e-6
+
+
+def test_lifting_a_singular_basis(monkeypatch):
+    """Sixty inducing inputs where a dozen tell all: the same functions, and a sound inverse."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 6, (1200, 1))
+    Y, kernel = np.sin(X) + 0.2 * rng.normal(size=X.shape), RBF(2.0)
+    given = sparse.SparseProblem(
+        kernel,
+        X[:200],
+        Y[:200],
+        np.full(200, 0.04),
+        np.linspace(0, 6, 60)[:, None],
+        approximation("sor"),
+    )
+    posterior, _ = sparse.posterior(given, Zero(), np.ones(1))
+    process = OnlineProcess.from_posterior(posterior, Gaussian(0.04), lift=True)
+    assert process.n_basis < 20
+    assert rounding(process) < 1e-7
+    assert process.projection_loss < 0.01
+    new = np.linspace(0, 6, 50)[:, None]
+    mean, var = process.posterior().mean_and_var(new)
+    np.testing.assert_allclose(mean, posterior.mean(new), atol=2e-3)
+    np.testing.assert_allclose(var, posterior.var(new), atol=1e-4)
+    count = refreshes(process, monkeypatch)
+    before = process.learn(X[200:], Y[200:])
+    assert rounding(process) < 1e-6 and len(count) < 20
+    assert process.projection_loss < 0.1
+    assert np.mean((before.mean - np.sin(X[200:])) ** 2) < 0.01
+
+
+@pytest.mark.parametrize("coupled", [False, True])
+def test_lifted_with_a_covariance_for_each_output(coupled):
+    """As each output lifted by itself."""
+    points, Y = problem()
+    parts = [sparse_posterior("sor", points, Y[:, p : p + 1], np.ones(1)) for p in range(2)]
+    both = joined(parts, Laplace(0.3)) if coupled else sparse_posterior("sor", points, Y, (1, 1))
+    got = lifted(both)
+    assert got.weight == 1 and got.is_coupled == coupled
+    for p, part in enumerate(parts):
+        _, mean, cov = sparse_moments("dtc", points, Y[:, p : p + 1])
+        own = lifted(part)
+        np.testing.assert_allclose(got.mean(points)[:, p], mean[:, 0], atol=1e-9)
+        np.testing.assert_allclose(got.var(points)[:, p], np.diag(cov), atol=1e-9)
+        np.testing.assert_allclose(own.mean(points)[:, 0], mean[:, 0], atol=1e-9)
+
+
+OPTIONS = [
+    {"forget": 0.1},
+    {"max_basis": 3},
+    {"tol": 1e-3},
+    {"novelty": "mean"},
+    {"criterion": "mean"},
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=lambda o: next(iter(o)))
+def test_options_that_can_do_nothing_are_refused(options):
+    points, Y = problem()
+    posterior = sparse_posterior("sor", points, Y, np.ones(2))
+    with pytest.raises(ValueError, match=f"{next(iter(options))} would do nothing.*lift=True"):
+        OnlineProcess.from_posterior(posterior, Gaussian(NOISE), **options)
+    OnlineProcess.from_posterior(posterior, Gaussian(NOISE), lift=True, **options)
+    process = OnlineProcess.from_posterior(posterior, Gaussian(NOISE))
+    usual = {"tol": 1e-6, "novelty": "geometry", "criterion": "kl", "forget": 0.0}
+    assert process.obey(M, **usual) == 0.0
+    if "max_basis" not in options:
+        with pytest.raises(ValueError, match="would do nothing"):
+            process.obey(M, **(usual | options))
+
+
+def test_no_array_of_all_outputs_at_once():
+    """The state of ten outputs has 2 x 10 + 2 matrices; to come to it took (10 m)^2 numbers."""
+    rng = np.random.default_rng(0)
+    points = 3.0 * rng.normal(size=(100, 2))
+    given = exact.ExactProblem(KERNEL, points, rng.normal(size=(100, 1)), np.full(100, NOISE))
+    one, _ = exact.posterior(given, Zero(), np.ones(1))
+    posterior = joined([one] * 10, Probit(1.0))
+    matrix = 8 * posterior.n_basis**2
+    tracemalloc.start()
+    OnlineProcess.from_posterior(posterior, Probit(1.0), tol=0.0)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 60 * matrix  # where the blocks alone would be 200
 
 
 def test_the_posterior_of_ep_goes_on():

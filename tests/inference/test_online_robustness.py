@@ -281,3 +281,14 @@ def test_before_any_row_it_is_the_prior():
     expected = gaussian_site(0.1)(0.5, 0.0, 2.0)[0] + gaussian_site(0.1)(-0.5, 0.0, 2.0)[0]
     assert before.log_density[0] == pytest.approx(expected)
     assert process.learn(X[:0], np.empty((0, 2))).mean.shape == (0, 2)
+
+
+@pytest.mark.parametrize("criterion", ["mean", "kl"])
+def test_targets_whose_squares_overflow_leave_the_basis_its_size(criterion):
+    """Found by a write past the end of the arrays, of which nobody was told."""
+    rng = np.random.default_rng(0)
+    X = 3.0 * rng.normal(size=(20, 1))
+    process = OnlineProcess(1e-3 * RBF(1.0), Gaussian(1e-3), max_basis=3, criterion=criterion)
+    process.learn(X, 5e152 * rng.normal(size=(20, 1)))
+    assert process.n_basis == 3
+    assert set(process.arrays.source[:3]) <= set(range(23))

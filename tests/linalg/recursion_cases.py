@@ -92,15 +92,18 @@ class Stream:
     def both(self):
         return zip((self.mine, self.other), self.modules, strict=True)
 
-    def row(self, near, at=None):
-        """Predict and learn a row: anywhere, or near to a point, which may be told."""
+    def row(self, near, at=None, size=1.0):
+        """Predict and learn a row: anywhere, or near to a point, which may be told.
+
+        `size` is that of q, the row's pull at the mean.
+        """
         A, rng = self.mine, self.rng
         x = 2.0 * rng.normal(size=2)
         if near and A.m:
             at = rng.integers(A.m) if at is None else at
             x = self.inputs[A.source[at]] + 0.05 * rng.normal(size=2)
         k = np.array([kernel(x, self.inputs[i]) for i in A.source[: A.m]])
-        h, q = rng.normal(size=A.n_features), rng.normal(size=len(A.q))
+        h, q = rng.normal(size=A.n_features), size * rng.normal(size=len(A.q))
         part = rng.choice([-0.99, -0.5, -0.1, 0.0, 0.2], len(A.r))
         results = []
         for arrays, module in self.both():

@@ -43,15 +43,17 @@ def continued(model: TableModel, source: str, max_basis: int | None) -> tuple[Ta
                 "--max-basis is for models of other kinds"
             )
         return model, f"{source} was on-line already"
-    posterior = _posterior(old, source)
-    options: dict[str, Any] = {}
+    given, likelihood = _posterior(old, source), old.likelihood_
+    posterior: Posterior = given[0] if isinstance(given, list) else given
+    options: dict[str, Any] = {"max_basis": max_basis}
+    if max_basis is None and posterior.weight:
+        options["max_basis"] = 100
     if model.of_classes:
         options["classes"] = old.classes_
-    kind = OnlineGPClassifier if model.of_classes else OnlineGPRegressor
+        likelihood = likelihood[0] if isinstance(given, list) else likelihood
+    kind: Any = OnlineGPClassifier if model.of_classes else OnlineGPRegressor
     try:
-        estimator = kind.from_posterior(
-            posterior, old.likelihood_, 100 if max_basis is None else max_basis, **options
-        )
+        estimator = kind.from_posterior(given, likelihood, **options)
     except ValueError as error:
         raise InputError(f"{source} cannot be continued on-line: {error}") from error
     estimator.feature_names_in_ = old.feature_names_in_
@@ -71,7 +73,11 @@ def continued(model: TableModel, source: str, max_basis: int | None) -> tuple[Ta
     return TableModel(model.target, model.columns, estimator, summary), told
 
 
-def _posterior(estimator: Any, source: str) -> Posterior:
+def _posterior(estimator: Any, source: str) -> Posterior | list[Posterior]:
+    """Return the posterior, or where each class has its own the list of them."""
+    each = vars(estimator).get("posteriors_")
+    if each is not None and all(isinstance(one, Posterior) for one in each):
+        return list(each)
     try:
         found = estimator.posterior_
     except (AttributeError, ValueError, NotImplementedError):

@@ -74,25 +74,27 @@ def run_stream(
             checkpoint(model, StreamState(ended=True), continue_as)
             _Stream(model, continue_as, options).run()
         return
-    _require_online(path)  # before anything is written beside it
+    _online_model(path)  # before anything is written beside it
     with only_stream(path):
-        _Stream(load(path), path, options).run()
+        _Stream(_online_model(path), path, options).run()
 
 
-def _require_online(path: str) -> None:
-    """Raise InputError for a file whose model cannot be kept there, and say what to do with it."""
-    model = load_model(path)
+def _online_model(path: str) -> TableModel:
+    """Return a model that can be kept in its file; raises InputError, and says what else to do."""
+    found = load(path)
+    if isinstance(found, TableModel) and is_online(found):
+        return found
     way = f"`mercer stream --model {path} --continue-as NEW.mercer` makes one of it, kept as NEW"
+    model = load_model(path)
     if not is_online(model):
         raise InputError(
             f"{path} holds a {type(model.estimator).__name__}, which does not learn row by row; "
             f"{way}.mercer, or fit one with `mercer fit --method online`"
         )
-    if not isinstance(load(path), TableModel):
-        raise InputError(
-            f"{path} was saved from Python, and would be replaced by a model of tables, with the "
-            f"names of its columns; {way}.mercer"
-        )
+    raise InputError(
+        f"{path} was saved from Python, and would be replaced by a model of tables, with the "
+        f"names of its columns; {way}.mercer"
+    )
 
 
 class _Stream:
@@ -188,6 +190,7 @@ class _Stream:
             state.learned += 1
             state.squared_error += said.squared_error
             state.log_density += said.log_density
+        state.refused += said.skipped
         assert self.writer is not None
         try:
             self.writer.write(number, said.values)

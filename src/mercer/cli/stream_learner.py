@@ -16,12 +16,14 @@ class Said(NamedTuple):
 
     values : in the order of `TableModel.output_names`
     squared_error, log_density : of the row's own target; of a label the first is 0 or 1. None if it
-        has no target
+        has no target, or was skipped
+    skipped : whether it has one that could not be learned, of which there is a warning
     """
 
     values: list[Any]
     squared_error: float | None = None
     log_density: float | None = None
+    skipped: bool = False
 
 
 def learner_of(model: TableModel, coverage: float) -> ClassLearner | NumberLearner:
@@ -50,8 +52,11 @@ class NumberLearner:
 
     def learn(self, row: Row) -> Said:
         """Predict a row, then learn it."""
-        values, log_density = self._rows.learn(*row)
-        return Said(values, (row.y - values[0]) ** 2, log_density)
+        values, log_density, learned = self._rows.learn(*row)
+        if not learned:
+            return Said(values, skipped=True)
+        error = row.y - values[0]
+        return Said(values, error * error, log_density)  # a power would raise OverflowError
 
 
 class ClassLearner:
@@ -68,8 +73,10 @@ class ClassLearner:
 
     def learn(self, row: Row) -> Said:
         """Predict a row, then learn it."""
-        proba, log_density = self._rows.learn(*row)
+        proba, log_density, learned = self._rows.learn(*row)
         values = self._values(proba)
+        if not learned:
+            return Said(values, skipped=True)
         return Said(values, float(values[0] != row.y), log_density)
 
     def _values(self, proba: list[float]) -> list[Any]:

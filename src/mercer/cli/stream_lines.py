@@ -91,7 +91,7 @@ class Lines:
             block = self._stream.read1(_BLOCK)
             self._ended = not block
             *whole, rest = (self._rest + block).split(b"\n")
-            self._whole.extend(whole)
+            self._whole.extend(line[: LONGEST + 1] for line in whole)
             self._rest = rest[: LONGEST + 1]
             if self._ended and self._rest:
                 self._whole.append(self._rest)

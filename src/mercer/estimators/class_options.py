@@ -10,7 +10,9 @@ from mercer.estimators.options import (
     require_choice,
     require_instance,
 )
+from mercer.estimators.resolve import as_kernel
 from mercer.evidence import require_pair
+from mercer.kernels import Kernel
 from mercer.likelihoods import Likelihood, Logistic, Probit, SoftLabels, Softmax
 from mercer.likelihoods.labels import Binary
 
@@ -18,6 +20,7 @@ __all__ = [
     "ClassModel",
     "binary_likelihood",
     "check_class_options",
+    "class_kernel",
     "class_model",
     "soft_kind",
 ]
@@ -50,6 +53,17 @@ def check_class_options(estimator: Any) -> None:
             "labels name their classes themselves: leave it out"
         )
     check_search_options(estimator)
+
+
+def class_kernel(spec: Any, X: Any) -> Kernel | None:
+    """Return the kernel of a classifier, None if it is to be chosen, or say why it cannot be."""
+    kernel, noise = as_kernel(spec, X)
+    if noise is not None:
+        raise ValueError(
+            "the kernel has a WhiteKernel, the noise of a regression; labels have none but what "
+            "their likelihood gives them: leave it out"
+        )
+    return kernel
 
 
 def soft_kind(given: Any) -> str | None:

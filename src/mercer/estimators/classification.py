@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_consistent_length
 
 from mercer import means
-from mercer.estimators.class_options import ClassModel, class_model, soft_kind
+from mercer.estimators.class_options import ClassModel, class_kernel, class_model, soft_kind
 from mercer.estimators.inputs import require_targets
 from mercer.estimators.labels import (
     Targets,
@@ -21,7 +21,6 @@ from mercer.estimators.labels import (
 )
 from mercer.estimators.memory import require_memory
 from mercer.estimators.precomputed import over_row_numbers
-from mercer.estimators.resolve import as_kernel
 from mercer.estimators.rows import checked_inputs, is_precomputed, kept_weights, matrices_of
 from mercer.estimators.starting import begin_at_best, begins_warm, begun_kernel, warmed
 from mercer.evidence import LatentData, LatentObjective
@@ -114,12 +113,7 @@ def begin_classes(
     otherwise it is a model with inducing inputs.
     """
     precomputed = is_precomputed(estimator)
-    kernel, noise = (None, None) if precomputed else as_kernel(estimator.kernel, X)
-    if noise is not None:
-        raise ValueError(
-            "the kernel has a WhiteKernel, the noise of a regression; labels have none but what "
-            "their likelihood gives them: leave it out"
-        )
+    kernel = None if precomputed else class_kernel(estimator.kernel, X)
     mean = means.from_spec(estimator.mean)
     rows = _validated(estimator, X, y, sample_weight, kernel, precomputed)
     model = class_model(estimator, len(rows.targets.classes), sparse=not dense)

@@ -90,13 +90,13 @@ def require_preconditioner(n: int, rank: int) -> None:
     _require(6.0 * n * min(n, rank), what, "Iterative(rank=...) takes fewer columns")
 
 
-def require_basis(m: int, outputs: int = 1) -> None:
+def require_basis(m: int, covariances: int = 1) -> None:
     """Raise TooLargeError at once if an on-line process of m points cannot fit into memory.
 
     It has the Gram matrix and its inverse, and for each covariance that and its inverse.
     """
     what = f"on-line learning with max_basis={m:,}"
-    _require((2.0 + 2.0 * outputs) * m**2, what, "Take a smaller max_basis")
+    _require((2.0 + 2.0 * covariances) * m**2, what, "Take a smaller max_basis")
 
 
 def _require(numbers: float, what: str, remedy: str) -> None:

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_consistent_length
 
-from mercer import means
 from mercer.estimators.class_options import binary_likelihood
 from mercer.estimators.classifier import BayesianClassifier
 from mercer.estimators.inputs import require_targets
 from mercer.estimators.labels import checked_labels, codes_of, hard_targets
 from mercer.estimators.nested import column_names
 from mercer.estimators.online_fit import LearnsOnline
-from mercer.estimators.online_options import is_complete, require_online_mean, require_posterior
+from mercer.estimators.online_options import is_complete, online_class_model, together
+from mercer.estimators.online_prequential import classes_before, label_codes
 from mercer.estimators.online_start import Start, start_of_classes
 from mercer.estimators.options import require_flag
-from mercer.estimators.resolve import as_kernel, require_mercer
 from mercer.estimators.rows import Rows, checked_inputs, kept_weights
 from mercer.evidence.optimum import Report
+from mercer.inference.online import Before
 from mercer.kernels import Kernel
 from mercer.likelihoods import Likelihood, Softmax
-from mercer.likelihoods.class_probabilities import link_probabilities
 from mercer.means import Mean
 from mercer.posterior import Posterior
 from mercer.registry import storable
@@ -97,7 +97,8 @@ class OnlineGPClassifier(LearnsOnline, BayesianClassifier):
         But for coefficients of the mean, of which each class has its own.
     posterior_, predictive_ : Posterior
         The process of the latent functions as it is now, one output for two classes, else C; made
-        when it is asked for. Another may be assigned, from which learning then goes on.
+        when it is asked for. Another of the same model may be assigned, and learning goes on
+        from there.
     n_features_in_, feature_names_in_ : as in `GPClassifier`
 
     See Also
@@ -118,8 +119,8 @@ class OnlineGPClassifier(LearnsOnline, BayesianClassifier):
     the first `n_init` choose it. Before that there are no predictions. Ctrl-C in a fit keeps what
     was learned.
 
-    Under a step a label that contradicts all that is known has probability 0: such rows are
-    skipped, with a warning.
+    Under a step (``Probit(0.0)``) a label that contradicts all that is known is next to impossible,
+    and yet learned, by a large change: a variance is never 0, so that nothing is quite certain.
 
     References
     ----------
@@ -140,6 +141,8 @@ class OnlineGPClassifier(LearnsOnline, BayesianClassifier):
     >>> model.n_seen_, model.n_basis_
     (1000, 30)
     """
+
+    _of_labels = True
 
     def __init__(
         self,
@@ -187,7 +190,7 @@ class OnlineGPClassifier(LearnsOnline, BayesianClassifier):
     @classmethod
     def from_posterior(
         cls,
-        posterior: Posterior,
+        posterior: Posterior | Sequence[Posterior],
         likelihood: Any,
         max_basis: int | None = None,
         *,
@@ -202,8 +205,11 @@ class OnlineGPClassifier(LearnsOnline, BayesianClassifier):
 
         Parameters
         ----------
-        posterior : Posterior
-            Of one output for two classes, or of one for each of more, not coupled by a softmax.
+        posterior : Posterior or sequence of them
+            Of one output for two classes, or of one for each of more, not coupled by a softmax: or
+            one posterior for each class, as in `posteriors_` of ``multi_class="one_vs_rest"``. On
+            one basis is kept what all have in common, so that kernel, mean and points must be the
+            same in all; hyperparameters that were searched for each class are not.
         likelihood : {"probit", "logistic"}, Probit or Logistic
             Of further labels: that of the model that has the posterior.
         max_basis : int, optional
@@ -215,33 +221,28 @@ class OnlineGPClassifier(LearnsOnline, BayesianClassifier):
             `OnlineGPRegressor.from_posterior`.
         tol, novelty, criterion, forget : as for the class
         """
-        require_posterior(posterior)
         require_flag("lift", lift)
+        if isinstance(likelihood, Softmax):
+            raise ValueError(
+                "a softmax couples its functions, and on-line learning keeps one for each class "
+                "against the rest: fit with multi_class='one_vs_rest' and go on from posteriors_, "
+                "or begin with OnlineGPClassifier"
+            )
+        link = binary_likelihood(likelihood)
+        if isinstance(posterior, Posterior):
+            whole = posterior
+        else:
+            whole = together(posterior, link)
         names = _class_names(classes)
-        wanted = 2 if posterior.n_outputs == 1 else posterior.n_outputs
+        wanted = 2 if whole.n_outputs == 1 else whole.n_outputs
         if len(names) != wanted or not np.array_equal(names, np.asarray(classes)):
             raise ValueError(
                 f"classes must name the {wanted} classes of this posterior, sorted, got {classes!r}"
             )
-        if isinstance(likelihood, Softmax):
-            raise ValueError(
-                "a softmax couples its functions, and on-line learning keeps one for each class "
-                "against the rest: fit with multi_class='one_vs_rest', and go on from that"
-            )
-        link = binary_likelihood(likelihood)
-        model = cls(
-            posterior.kernel,
-            likelihood,
-            max_basis=max(posterior.n_basis, 1) if max_basis is None else max_basis,
-            tol=tol,
-            novelty=novelty,
-            criterion=criterion,
-            forget=forget,
-            mean=posterior.mean_function,
-            optimizer=None,
-            classes=classes,
+        options = {"tol": tol, "novelty": novelty, "criterion": criterion, "forget": forget}
+        model = cls._from_posterior(
+            whole, likelihood, link, max_basis, lift, options, classes=classes
         )
-        model._go_on_from(posterior, link, lift)
         model.classes_, model._multioutput = names, False
         return model
 
@@ -300,11 +301,8 @@ class OnlineGPClassifier(LearnsOnline, BayesianClassifier):
         known = ~np.isnan(before.mean[:, 0])
         at = np.flatnonzero(rows.kept)[known]
         if at.size:
-            found = link_probabilities(self._links, before.mean[known], before.var[known]).values
-            labels = rows.Y[known]
-            own = np.argmax(labels, axis=1) if labels.shape[1] > 1 else (labels[:, 0] > 0) * 1
-            proba[at] = found
-            logs[at] = np.log(found[np.arange(len(at)), own])
+            some = Before(*(each[known] for each in before))
+            proba[at], logs[at] = classes_before(self._links, some, rows.Y[known])
         return PrequentialClasses(proba, logs)
 
     def _rows(
@@ -330,8 +328,7 @@ class OnlineGPClassifier(LearnsOnline, BayesianClassifier):
         else:
             self._require_classes(options.get("classes"), again)
         codes = codes_of(labels[kept], self.classes_, int(np.sum(kept)), _ALL)
-        Y = 2.0 * np.eye(len(self.classes_))[codes] - 1.0
-        Y = Y[:, 1:] if len(self.classes_) == 2 else Y
+        Y = label_codes(len(self.classes_))[codes]
         return Rows(X[kept], Y, weights, kept, False)
 
     def _require_classes(self, classes: ArrayLike | None, again: bool) -> None:
@@ -352,17 +349,7 @@ class OnlineGPClassifier(LearnsOnline, BayesianClassifier):
 
     def _model_of(self, X: Any) -> tuple[Kernel | None, Likelihood, Mean]:
         """Return kernel, likelihood and mean, or say why they cannot be."""
-        kernel, noise = as_kernel(self.kernel, X)
-        if noise is not None:
-            raise ValueError(
-                "the kernel has a WhiteKernel, the noise of a regression; labels have none but "
-                "what their likelihood gives them: leave it out"
-            )
-        if kernel is not None:
-            require_mercer(kernel)
-        mean = means.from_spec(self.mean)
-        require_online_mean(mean)
-        return kernel, binary_likelihood(self.likelihood), mean
+        return online_class_model(self, X)
 
     def _complete(self, X: Any, outputs: int) -> Start | None:
         kernel, likelihood, mean = self._model_of(X)

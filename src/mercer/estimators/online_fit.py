@@ -8,62 +8,51 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.exceptions import NotFittedError
 
 from mercer.compute import row_blocks
 from mercer.errors import ConvergenceWarning, MercerWarning, warn
 from mercer.estimators.interruption import heard
 from mercer.estimators.memory import require_basis
 from mercer.estimators.nested import column_names
-from mercer.estimators.online_options import (
-    check_online_options,
-    engine_options,
-    require_posterior,
-)
+from mercer.estimators.online_options import check_online_options, engine_options
+from mercer.estimators.online_process import HasOnlineProcess
 from mercer.estimators.online_start import Start, sample_of, taken
-from mercer.estimators.options import require_count
 from mercer.estimators.preparation import all_or_nothing
-from mercer.estimators.process import FittedProcess
 from mercer.estimators.rows import Rows
 from mercer.estimators.search import report_of
-from mercer.estimators.state import StorableEstimator
 from mercer.evidence.optimum import Report, tell
-from mercer.inference._online_sweeps import refine, repeat
+from mercer.inference._online_moments import n_covariances
+from mercer.inference._online_sweeps import refine
 from mercer.inference.online import Before, OnlineProcess
-from mercer.kernels import Kernel
-from mercer.means import Mean
-from mercer.posterior import Posterior, Predictive
+from mercer.likelihoods import Likelihood
+from mercer.posterior import Posterior
 
 __all__ = ["LearnsOnline"]
 
-Floats = NDArray[np.float64]
+Whole = NDArray[np.intp]
 
 # Rows that are learned before Ctrl-C is heard, and how many lines tell of a pass.
 _BLOCK = 512
 _LINES = 10
 
 
-class LearnsOnline(StorableEstimator, FittedProcess):
+class LearnsOnline(HasOnlineProcess):
     """Adds to an estimator `fit`, `partial_fit` and what an on-line process has.
 
     A subclass gives `_rows`, `_complete` and `_chosen`. It stands before the other bases.
     """
 
+    #: Whether functions have a covariance each: those of labels have, columns of numbers share one.
+    _of_labels: bool
     max_basis: int
-    n_init: int
     n_sweeps: int
     recycle: str
-    # What searches ask of an estimator, and there is no choice of here.
-    warm_start, inference, objective = False, "auto", "evidence"
     _conformance_exemptions = {"rule_order_of_rows": "it takes rows in turn"}  # noqa: RUF012
 
     status_: str
     n_iter_: int
     n_features_in_: int
     _multioutput: bool
-    _process: OnlineProcess
-    _posterior: Posterior | None
-    _waiting: dict[str, Any] | None
 
     # --- what a subclass gives ----------------------------------------------------------------
 
@@ -96,10 +85,11 @@ class LearnsOnline(StorableEstimator, FittedProcess):
         check_online_options(self)
         with all_or_nothing(self):
             rows = self._rows(X, y, sample_weight, again=False, some=True)
+            self._require_room(rows)
             some = taken(rows, sample_of(len(rows.Y), self.n_init))
             self._begin(self._chosen(X, some), rows.multioutput)
             report = report_of(self)
-            before, stopped = self._pass(rows, report)
+            before, stopped = self._pass(rows, report, np.flatnonzero(rows.kept))
             whole = len(before.log_density) == len(rows.Y)
             if whole and self.n_sweeps > 1:
                 whole = not stopped and self._sweep(rows, before, report)
@@ -108,10 +98,13 @@ class LearnsOnline(StorableEstimator, FittedProcess):
             tell(report, f"{self.status_}: {self.n_seen_} rows, {self.n_basis_} basis vectors")
         return self
 
+    def _require_room(self, rows: Rows) -> None:
+        """Raise TooLargeError if the matrices of the process do not fit into memory."""
+        require_basis(self.max_basis, rows.Y.shape[1] if self._of_labels else 1)
+
     def _begin(self, start: Start, multioutput: bool) -> None:
         """Take this model, without any rows yet."""
         outputs = len(start.scale)
-        require_basis(self.max_basis, outputs)
         model = start.kernel, start.likelihood, start.mean
         self.kernel_, self.likelihood_, self.mean_ = model
         self.n_iter_, self.status_, self._multioutput = start.n_iter, "complete", multioutput
@@ -119,24 +112,50 @@ class LearnsOnline(StorableEstimator, FittedProcess):
         process = OnlineProcess(*model, n_outputs=outputs, scale=start.scale, **options)
         self._process, self._posterior, self._waiting = process, None, None
 
-    def _go_on_from(self, posterior: Posterior, likelihood: Any, lift: bool) -> None:
-        """Take this posterior and its model."""
-        check_online_options(self)
-        options = engine_options(self)
-        process = OnlineProcess.from_posterior(posterior, likelihood, lift=lift, **options)
-        self.kernel_, self.likelihood_ = posterior.kernel, likelihood
-        self.mean_ = posterior.mean_function
-        self.n_iter_, self.status_ = 1, "complete"
-        self._process, self._posterior, self._waiting = process, None, None
+    @classmethod
+    def _from_posterior(
+        cls,
+        posterior: Posterior,
+        likelihood: Any,
+        link: Likelihood,
+        max_basis: int | None,
+        lift: bool,
+        options: dict[str, Any],
+        **own: Any,
+    ) -> Self:
+        """Return a model that goes on from a posterior; `link` is what `likelihood` names."""
+        most = max(posterior.n_basis, 1) if max_basis is None else max_basis
+        model = cls(
+            posterior.kernel,  # type: ignore[call-arg]
+            likelihood,
+            max_basis=most,
+            mean=posterior.mean_function,
+            optimizer=None,
+            **options,
+            **own,
+        )
+        check_online_options(model)
+        require_basis(most, n_covariances(link, posterior.n_outputs))
+        process = OnlineProcess.from_posterior(
+            posterior, link, lift=lift, max_basis=max_basis, **options
+        )
+        model.kernel_, model.likelihood_ = posterior.kernel, link
+        model.mean_ = posterior.mean_function
+        model.n_iter_, model.status_ = 1, "complete"
+        model._process, model._posterior, model._waiting = process, None, None
         if posterior.kernel.is_numeric and posterior.n_basis:
-            self.n_features_in_ = posterior.basis.points.shape[1]
-        self._wants_names = True  # a posterior does not know those of its columns
+            model.n_features_in_ = posterior.basis.points.shape[1]
+        model._wants_names = True  # a posterior does not know those of its columns
+        return model
 
-    def _pass(self, rows: Rows, report: Report | None = None) -> tuple[Before, bool]:
+    def _pass(
+        self, rows: Rows, report: Report | None = None, numbers: Whole | None = None
+    ) -> tuple[Before, bool]:
         """Learn rows until all are, or Ctrl-C is heard.
 
         Returns what was predicted of each, and whether Ctrl-C was heard: it may have come while
-        the last of them were learned.
+        the last of them were learned. There is a warning of those that were skipped if `numbers`
+        says which they are to the user, -1 for one of an earlier call.
         """
         process, n, stop = self._process, len(rows.Y), threading.Event()
         self._posterior = None
@@ -150,19 +169,35 @@ class LearnsOnline(StorableEstimator, FittedProcess):
                 if stop.is_set():
                     break
         before = Before(*(np.concatenate(each) for each in zip(*parts, strict=True)))
-        self._warn_of_skipped(before)
+        if numbers is not None:
+            self._warn_of_skipped(before, numbers)
         return before, stop.is_set()
 
-    def _warn_of_skipped(self, before: Before) -> None:
+    def _warn_of_skipped(self, before: Before, numbers: Whole | None = None) -> None:
+        """Warn of rows that could not be learned; without `numbers` there is one, and it is known.
+
+        What has come of it is that nothing was learned of these rows, and all of the others.
+        """
         skipped = np.flatnonzero(np.isnan(before.log_density))
-        if skipped.size:
-            warn(
-                f"{skipped.size} of {len(before.log_density)} rows were skipped, row {skipped[0]} "
-                f"(counted from 0) the first: under {self.likelihood_!r} their targets have "
-                "probability 0 wherever the process can be, or tell nothing that a Gaussian could "
-                "hold. A likelihood with some noise learns from any",
-                MercerWarning,
-            )
+        if not skipped.size:
+            return
+        n = len(before.log_density)
+        if n == 1:
+            which = "the row was skipped"
+            why = "its target has probability 0 wherever the process can be, tells nothing that a "
+            why += "Gaussian could hold, or is an outlier too large for floating point"
+        else:
+            first = "one of an earlier call"
+            if numbers is not None and numbers[skipped[0]] >= 0:
+                first = f"row {numbers[skipped[0]]} (counted from 0)"
+            which = f"{skipped.size} of {n} rows were skipped, {first} the first"
+            why = "their targets have probability 0 wherever the process can be, tell nothing that "
+            why += "a Gaussian could hold, or are outliers too large for floating point"
+        warn(
+            f"{which}: under {self.likelihood_!r} {why}. A likelihood with noise learns from any "
+            "target of moderate size",
+            MercerWarning,
+        )
 
     def _sweep(self, rows: Rows, before: Before, report: Report | None) -> bool:
         """Go over the rows again; return whether that was not broken off."""
@@ -177,13 +212,12 @@ class LearnsOnline(StorableEstimator, FittedProcess):
             if not refined.converged:
                 self._warn_of_unsettled(refined.residual)
             return True
-        stop = threading.Event()
-        with heard(stop):
-            for sweep in range(2, self.n_sweeps + 1):
-                repeat(self._process, *given, 1)
-                tell(report, f"sweep {sweep} of {self.n_sweeps}")
-                if stop.is_set() and sweep < self.n_sweeps:
-                    return False
+        for sweep in range(2, self.n_sweeps + 1):
+            tell(report, f"sweep {sweep} of {self.n_sweeps}")
+            with self._process.uncounted():  # the paper's way: as if the rows were new
+                again, stopped = self._pass(rows, report)
+            if len(again.log_density) < len(rows.Y) or (stopped and sweep < self.n_sweeps):
+                return False
         return True
 
     def _warn_of_unsettled(self, residual: float) -> None:
@@ -206,8 +240,7 @@ class LearnsOnline(StorableEstimator, FittedProcess):
         That is NaN for the rows that have chosen the hyperparameters.
         """
         begun, first = "_process" in vars(self), "_waiting" not in vars(self)
-        if not begun:
-            check_online_options(self)
+        check_online_options(self)
         waited = 0
         with all_or_nothing(self):
             if vars(self).get("_wants_names"):
@@ -219,7 +252,11 @@ class LearnsOnline(StorableEstimator, FittedProcess):
             if first:
                 self._waiting, self._multioutput = None, rows.multioutput
             self._require_outputs(rows)
-            if not begun:
+            if first:
+                self._require_room(rows)
+            if begun:
+                self._process.obey(**engine_options(self))
+            else:
                 every = self._with_waiting(rows)
                 start = self._complete(X, rows.Y.shape[1])
                 if start is None and len(every.Y) >= self.n_init:
@@ -228,7 +265,9 @@ class LearnsOnline(StorableEstimator, FittedProcess):
                     self._waiting = {"X": every.X, "Y": every.Y, "weights": every.weights}
                     return rows, _unknown(rows)
                 self._begin(start, rows.multioutput)
-        found, stopped = self._pass(every)
+        earlier = np.full(len(every.Y) - len(rows.Y), -1)
+        numbers = np.r_[earlier, np.flatnonzero(rows.kept)]
+        found, stopped = self._pass(every, numbers=numbers)
         told, new = len(found.log_density), len(rows.Y)
         before = _unknown(rows)
         for out, values in zip(before, found, strict=True):
@@ -261,109 +300,6 @@ class LearnsOnline(StorableEstimator, FittedProcess):
             shape = f"(n, {outputs})" if self._multioutput else "(n,)"
             own = f"(n, {rows.Y.shape[1]})" if rows.multioutput else "(n,)"
             raise ValueError(f"y must have shape {shape}, as in the rows before, got {own}")
-
-    # --- what there is of it ------------------------------------------------------------------
-
-    def __sklearn_is_fitted__(self) -> bool:
-        """Whether there is a process."""
-        return "_process" in vars(self)
-
-    def _require_begun(self) -> OnlineProcess:
-        if "_process" in vars(self):
-            return self._process
-        waiting = vars(self).get("_waiting")
-        name = type(self).__name__
-        if waiting is None:
-            raise NotFittedError(
-                f"this {name} instance is not fitted yet: call 'fit' or 'partial_fit' first"
-            )
-        n = len(waiting["Y"])
-        raise NotFittedError(
-            f"this {name} instance is not fitted yet: {n} of the first n_init={self.n_init} rows "
-            "are there, by which hyperparameters are chosen. Give more to 'partial_fit', or a "
-            "kernel and a likelihood of your own, with which learning starts at once"
-        )
-
-    def _models(self) -> list[tuple[Kernel, Any, Mean]]:
-        self._require_begun()
-        return super()._models()
-
-    @property
-    def posterior_(self) -> Posterior:
-        """The process as it is now."""
-        process = self._require_begun()
-        if self._posterior is None:
-            self._posterior = process.posterior()
-        return self._posterior
-
-    @posterior_.setter
-    def posterior_(self, posterior: Posterior) -> None:
-        process = self._require_begun()
-        require_posterior(posterior)
-        options = engine_options(self)
-        new = OnlineProcess.from_posterior(posterior, self.likelihood_, **options)
-        new.n_seen = process.n_seen
-        self._process, self._posterior = new, None
-
-    @property
-    def predictive_(self) -> Predictive:
-        """The process as it is now, as predictions ask it."""
-        return self.posterior_
-
-    @property
-    def basis_(self) -> Any:
-        """The basis vectors, rows of inputs (m, d)."""
-        return self._require_begun().points
-
-    @property
-    def n_basis_(self) -> int:
-        """How many basis vectors there are."""
-        return self._require_begun().n_basis
-
-    @property
-    def n_seen_(self) -> int:
-        """How many rows have been learned; of those that choose the model, how many wait."""
-        waiting = vars(self).get("_waiting")
-        if waiting is not None:
-            return len(waiting["Y"])
-        return self._require_begun().n_seen
-
-    @property
-    def projection_loss_(self) -> float:
-        """What projections and removals have cost, in nats, added up."""
-        return self._require_begun().projection_loss
-
-    @property
-    def log_evidence_(self) -> float:
-        """The log predictive density of all rows, each given those before it, added up."""
-        return self._require_begun().log_evidence
-
-    def prune(self, n: int) -> float:
-        """Remove basis vectors of this model, by `criterion`, until n are left.
-
-        Parameters
-        ----------
-        n : int
-            How many to keep. Rows that come later may bring their number back to `max_basis`.
-
-        Returns
-        -------
-        float
-            What that cost: the divergence of the process before from that after, in nats. It is
-            also added to `projection_loss_`.
-        """
-        process = self._require_begun()
-        require_count("n", n, 1)
-        loss = process.prune(n)
-        self._posterior = None
-        return loss
-
-    def to_state(self) -> dict[str, Any]:
-        """Return the parameters and the fitted attributes; the posterior is made anew."""
-        state = super().to_state()
-        if "_posterior" in state["fitted"]:
-            state["fitted"]["_posterior"] = None
-        return state
 
 
 def _unknown(rows: Rows) -> Before:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mercer import means
-from mercer.estimators.memory import require_basis
+from mercer.estimators.class_options import binary_likelihood, class_kernel
 from mercer.estimators.options import (
     check_search_options,
     require_choice,
@@ -16,20 +16,39 @@ from mercer.estimators.options import (
 )
 from mercer.estimators.resolve import as_kernel, as_likelihood, require_mercer
 from mercer.estimators.rows import is_precomputed
+from mercer.inference._online_takeover import joined
 from mercer.inference.online import CRITERIA, NOVELTIES
 from mercer.kernels import Flipped, Kernel
 from mercer.likelihoods import Gaussian, Likelihood
+from mercer.likelihoods.labels import Binary
 from mercer.means import Mean
 from mercer.posterior import Posterior
 
 __all__ = [
+    "Asked",
     "check_online_options",
     "engine_options",
     "is_complete",
+    "online_class_model",
     "regression_model",
-    "require_online_mean",
     "require_posterior",
+    "together",
 ]
+
+
+class Asked:
+    """An on-line estimator as a search asks it, with what there is no choice of here."""
+
+    warm_start, inference, objective = False, "auto", "evidence"
+
+    def __init__(self, estimator: Any) -> None:
+        self._estimator = estimator
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name == "_estimator":  # of a copy that is not filled yet
+            raise AttributeError(name)
+        return getattr(self._estimator, name)
+
 
 #: What `n_sweeps` does with rows that were learned.
 RECYCLE = ("sites", "heuristic")
@@ -44,8 +63,7 @@ def check_online_options(estimator: Any) -> None:
     require_choice("novelty", estimator.novelty, NOVELTIES)
     require_choice("criterion", estimator.criterion, CRITERIA)
     require_choice("recycle", estimator.recycle, RECYCLE)
-    check_search_options(estimator)
-    require_basis(estimator.max_basis)
+    check_search_options(Asked(estimator))
     if is_precomputed(estimator):
         whole = type(estimator).__name__.removeprefix("Online")
         raise ValueError(
@@ -89,11 +107,21 @@ def regression_model(estimator: Any, X: Any) -> tuple[Kernel | None, Likelihood 
     ]:
         raise ValueError(f"on-line learning needs a density, which {likelihood!r} does not have")
     mean = means.from_spec(estimator.mean)
-    require_online_mean(mean)
+    _require_online_mean(mean)
     return kernel, likelihood, mean
 
 
-def require_online_mean(mean: Mean) -> None:
+def online_class_model(estimator: Any, X: Any) -> tuple[Kernel | None, Binary, Mean]:
+    """Return likewise those of a classifier."""
+    kernel = class_kernel(estimator.kernel, X)
+    if kernel is not None:
+        require_mercer(kernel)
+    mean = means.from_spec(estimator.mean)
+    _require_online_mean(mean)
+    return kernel, binary_likelihood(estimator.likelihood), mean
+
+
+def _require_online_mean(mean: Mean) -> None:
     """Raise ValueError for a mean that is integrated out, which has no proper prior to begin at."""
     if mean.estimate == "integrate":
         raise ValueError(
@@ -125,5 +153,35 @@ def require_posterior(posterior: Any) -> None:
         return
     raise ValueError(
         f"on-line learning goes on from a Posterior, got {type(posterior).__name__}. Committees, "
-        "PIC and augmented models have none: they need their rows to predict"
+        "PIC and augmented models have none: they need their rows to predict; of classes that were "
+        "fitted one against the rest give the list posteriors_"
     )
+
+
+def together(posteriors: Any, likelihood: Likelihood) -> Posterior:
+    """Return one posterior of functions that have one each; raises ValueError where none can be."""
+    given = list(posteriors) if isinstance(posteriors, list | tuple) else [posteriors]
+    for each in given or [None]:
+        require_posterior(each)
+    first = given[0]
+    for each in given:
+        own, other = _common(first), _common(each)
+        for name, mine, theirs in zip(("kernel", "mean", "weight"), own, other, strict=True):
+            if mine != theirs:
+                raise ValueError(
+                    f"these posteriors cannot go on together: one has the {name} {mine!r}, another "
+                    f"{theirs!r}, and all functions of an on-line model share kernel, mean and "
+                    "basis. Fit with optimizer=None and one kernel, or begin with "
+                    "OnlineGPClassifier, which searches one kernel for all classes"
+                )
+        same = np.array_equal(np.asarray(each.basis.points), np.asarray(first.basis.points))
+        if each.n_outputs != 1 or each.n_features or not same:
+            raise ValueError(
+                "these posteriors cannot go on together: each must be of one function, over the "
+                "same basis points and without further basis functions"
+            )
+    return joined(given, likelihood)
+
+
+def _common(posterior: Posterior) -> tuple[Kernel, Mean, int]:
+    return posterior.kernel, posterior.mean_function, posterior.weight

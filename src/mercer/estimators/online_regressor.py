@@ -10,19 +10,21 @@ from numpy.typing import ArrayLike, NDArray
 from mercer.estimators.nested import column_names
 from mercer.estimators.online_fit import LearnsOnline
 from mercer.estimators.online_options import (
+    Asked,
     is_complete,
     regression_model,
     require_posterior,
 )
+from mercer.estimators.online_prequential import numbers_before
 from mercer.estimators.online_start import Start, start_of_regression
 from mercer.estimators.options import require_flag
 from mercer.estimators.regressor import BayesianRegressor
 from mercer.estimators.resolve import as_kernel, chosen_engine
 from mercer.estimators.rows import Rows, checked_rows
 from mercer.evidence.optimum import Report
+from mercer.inference.online import Before
 from mercer.kernels import Kernel
 from mercer.likelihoods import Gaussian, Likelihood
-from mercer.likelihoods.observed import observed_mean, observed_var
 from mercer.means import Mean
 from mercer.posterior import Posterior
 from mercer.registry import storable
@@ -69,8 +71,8 @@ class OnlineGPRegressor(LearnsOnline, BayesianRegressor):
         How many basis vectors there may be.
     tol : float, default 1e-6
         What a row must add to become a basis vector: the part of its prior variance that the others
-        leave; with ``novelty="mean"`` the change of the mean if it were left out, in units of the
-        function's standard deviation.
+        leave, where less than 1e-8 counts as 1e-8; with ``novelty="mean"`` the change of the mean
+        if it were left out, in units of the function's standard deviation.
     novelty : {"geometry", "mean"}, default "geometry"
         By what a row is taken for new: (SOGP 3.14), or (SOGP 3.13).
     criterion : {"kl", "mean"}, default "kl"
@@ -112,8 +114,8 @@ class OnlineGPRegressor(LearnsOnline, BayesianRegressor):
         pass, whatever `n_sweeps`. Exact for Gaussian noise if the basis never was too small.
     kernel_, likelihood_, mean_ : the model
     posterior_, predictive_ : Posterior
-        The process as it is now, made when it is asked for. Another may be assigned, from which
-        learning then goes on.
+        The process as it is now, made when it is asked for. Another of the same model may be
+        assigned, from which learning then goes on.
     status_ : str
         "complete", or "interrupted" if Ctrl-C ended a fit.
     n_iter_ : int
@@ -137,6 +139,10 @@ class OnlineGPRegressor(LearnsOnline, BayesianRegressor):
     that are spread over all, since rows may be sorted; with ``optimizer=None`` they are as given,
     but for what is left open. Then all rows are learned in their order. Ctrl-C in a fit keeps what
     was learned.
+
+    Other values of `max_basis`, `tol`, `novelty`, `criterion` and `forget` that `set_params` gives
+    to a model that has begun are obeyed from the next rows on, and a basis that is too large then
+    is pruned. Kernel, likelihood and mean stay those it has begun with.
 
     `partial_fit` goes on. Where kernel and likelihood are given it starts at once, with these as
     they are: nothing is learned of them, and coefficients of a mean that are not given are 0. Where
@@ -175,6 +181,8 @@ class OnlineGPRegressor(LearnsOnline, BayesianRegressor):
     >>> bool(abs(before.mean[0] - np.sin(3.0)) < 0.1)
     True
     """
+
+    _of_labels = False
 
     def __init__(
         self,
@@ -237,8 +245,9 @@ class OnlineGPRegressor(LearnsOnline, BayesianRegressor):
         Parameters
         ----------
         posterior : Posterior
-            Of any method, with outputs that are not coupled. One of more points than `max_basis` is
-            pruned.
+            Of any method, with outputs that are not coupled. Points that others all but determine
+            are left out, and one of more than `max_basis` is pruned: by the least divergence,
+            added over outputs, as `Posterior.prune` does, whatever the criterion for later rows.
         likelihood : Likelihood
             Of further rows, in the units of `posterior.scale`: the `likelihood_` of the model. That
             of FITC can be too small, by what its prior takes for the function's own variance, and
@@ -250,6 +259,8 @@ class OnlineGPRegressor(LearnsOnline, BayesianRegressor):
             weights are updated. Whether to take it as one under the full kernel instead, that of
             DTC, to whose basis rows can be added.
         tol, novelty, criterion, forget : as for the class
+            They and `max_basis` can do nothing for a degenerate posterior that is not lifted, and
+            must be left out there.
         """
         require_posterior(posterior)
         if getattr(likelihood, "is_of_labels", True):
@@ -263,19 +274,8 @@ class OnlineGPRegressor(LearnsOnline, BayesianRegressor):
                 "them: give likelihood_ of the model that has the posterior"
             )
         require_flag("lift", lift)
-        most = max(posterior.n_basis, 1) if max_basis is None else max_basis
-        model = cls(
-            posterior.kernel,
-            likelihood,
-            max_basis=most,
-            tol=tol,
-            novelty=novelty,
-            criterion=criterion,
-            forget=forget,
-            mean=posterior.mean_function,
-            optimizer=None,
-        )
-        model._go_on_from(posterior, likelihood, lift)
+        options = {"tol": tol, "novelty": novelty, "criterion": criterion, "forget": forget}
+        model = cls._from_posterior(posterior, likelihood, likelihood, max_basis, lift, options)
         model._multioutput = posterior.n_outputs > 1
         return model
 
@@ -291,7 +291,8 @@ class OnlineGPRegressor(LearnsOnline, BayesianRegressor):
         y : array-like of shape (n,) or (n, P)
             Targets. Several columns share the basis and, being under Gaussian noise, the variances.
         sample_weight : array-like of shape (n,), optional
-            Powers of the likelihood: weight 2 is the row twice, weight 0 the row left out.
+            Powers of the likelihood: weight 2 is the row twice, weight 0 the row left out. Where
+            the noise is not Gaussian, a weight above 100 is learned in 100 steps.
         """
         return self._fit(X, y, sample_weight)
 
@@ -310,18 +311,15 @@ class OnlineGPRegressor(LearnsOnline, BayesianRegressor):
         """
         rows, before = self._take(X, y, sample_weight)
         n, outputs = len(rows.kept), rows.Y.shape[1]
-        mean, std = np.full((2, n, outputs), np.nan)
-        logs = np.full(n, np.nan)
+        found = np.full((n, outputs), np.nan), np.full((n, outputs), np.nan), np.full(n, np.nan)
         known = ~np.isnan(before.mean[:, 0])
         at = np.flatnonzero(rows.kept)[known]
         if at.size:
-            likelihood, s = self.likelihood_, self._process.scale
-            m, v, y = before.mean[known] / s, before.var[known] / s**2, rows.Y[known] / s
-            mean[at] = s * observed_mean(likelihood, m, v)
-            std[at] = s * np.sqrt(observed_var(likelihood, m, v))
-            with np.errstate(all="ignore"):
-                own = np.sum(likelihood.log_predictive(y, m, v) - np.log(s), axis=1)
-            logs[at] = np.where(np.isnan(own), -np.inf, own)
+            some, scale = Before(*(each[known] for each in before)), self._process.scale
+            said = numbers_before(self.likelihood_, scale, some, rows.Y[known])
+            for out, values in zip(found, said, strict=True):
+                out[at] = values
+        mean, std, logs = found
         return Prequential(self._shaped(mean), self._shaped(std), logs)
 
     def _rows(
@@ -345,7 +343,7 @@ class OnlineGPRegressor(LearnsOnline, BayesianRegressor):
         """Return kernel, likelihood and mean, or say why they cannot be."""
         require_flag("normalize_y", self.normalize_y)
         model = regression_model(self, X)
-        chosen_engine(self, model[1])  # which refuses what does not go together
+        chosen_engine(Asked(self), model[1])  # which refuses what does not go together
         if outputs > 1 and not (model[1] is None or isinstance(model[1], Gaussian)):
             raise ValueError(
                 f"y has {outputs} columns, and under {type(model[1]).__name__} noise outputs do "

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from mercer.errors import UndeterminedWarning, warn
 from mercer.estimators.class_search import search_classes
 from mercer.estimators.classification import label_variance
+from mercer.estimators.online_options import Asked
 from mercer.estimators.preparation import naming_the_model
 from mercer.estimators.prepare_exact import prepare_exact
 from mercer.estimators.prepare_latent import prepare_latent
@@ -79,7 +80,7 @@ def start_of_regression(
     columns: list[str] | None,
 ) -> Start:
     """Return the model of a regression as these rows choose it, as `GPRegressor` would."""
-    report = report_of(estimator)
+    report, estimator = report_of(estimator), Asked(estimator)
     inference = chosen_engine(estimator, likelihood)
     tell(report, f"choosing hyperparameters by {len(rows.Y)} rows")
     if inference == "exact":
@@ -109,7 +110,7 @@ def start_of_classes(
 
     All columns share it: the evidence that is maximised is the sum of theirs.
     """
-    report = report_of(estimator)
+    report, estimator = report_of(estimator), Asked(estimator)
     variance = label_variance(likelihood)
     kernel, default, widths = begun_kernel(
         kernel, rows, variance, estimator.hyperprior, default_class_kernel

@@ -12,19 +12,25 @@ from numpy.typing import NDArray
 
 from mercer.compute import blas_for
 from mercer.errors import NotPositiveDefiniteError
+from mercer.likelihoods import Gaussian, Likelihood
 from mercer.linalg import cholesky, inverse_lower, mirror_lower, semidefinite_root, solve_lower
 from mercer.linalg.recursion import Arrays, empty_arrays, symmetric
 from mercer.means import Mean
 from mercer.posterior import Basis, Dense, InverseTriangular, Posterior
 from mercer.posterior.factors import Factor, RowBlock
 
-__all__ = ["arrays_of", "as_posterior", "packed", "refresh", "unpacked"]
+__all__ = ["arrays_of", "as_posterior", "grown", "n_covariances", "packed", "refresh", "unpacked"]
 
 Floats = NDArray[np.float64]
 
 _EPS = float(np.finfo(float).eps)
 # Off-diagonal blocks of a coupled posterior's covariance that may be taken for rounding.
 _COUPLED = 1e-8
+
+
+def n_covariances(likelihood: Likelihood, outputs: int) -> int:
+    """Return how many covariances there are: Gaussian noise says the same of all outputs' ones."""
+    return 1 if isinstance(likelihood, Gaussian) else outputs
 
 
 def refresh(A: Arrays) -> None:
@@ -91,11 +97,10 @@ def _solved(L: Floats, right: Floats) -> Floats:
     return solve_lower(L, half, transpose=True, overwrite=True)
 
 
-def arrays_of(posterior: Posterior, cap: int, covariances: int, lift: bool) -> Arrays:
+def arrays_of(posterior: Posterior, cap: int, covariances: int) -> Arrays:
     """Return the arrays of a posterior, with room for `cap` points.
 
-    Those of a degenerate one are of its weights, as explicit functions; with `lift` they are of
-    its values at the points, as under the full kernel (UV 20b beside 16b).
+    Those of a degenerate one are of its weights, as explicit functions.
 
     Raises
     ------
@@ -104,46 +109,53 @@ def arrays_of(posterior: Posterior, cap: int, covariances: int, lift: bool) -> A
         or one for each.
     """
     m, r, P = posterior.n_basis, posterior.n_features, posterior.n_outputs
-    as_weights = not posterior.weight and not lift
-    rows = np.zeros((r + m, m + r))
-    rows[:r, m:] = np.eye(r)
-    K = posterior.kernel(posterior.basis.points) if m else np.empty((0, 0))
-    rows[r:, :m] = np.eye(m) if as_weights else K
-    if as_weights:  # phi has the sections first
-        rows = np.eye(m + r)
-    with blas_for(m + r):
-        S = posterior._B.products(rows) - posterior._A.products(rows)
-    if posterior.weight:
-        S[r:, :, r:] += K[:, None, :, None] * np.eye(S.shape[1])[:, None]
-    own = np.stack([S[:, p, :, p] for p in range(S.shape[1])])
-    if len(own) > 1:
-        _require_independent(S, own)
-        if covariances == 1:
-            raise ValueError(
-                "these outputs have a covariance each, and with Gaussian noise they share one; "
-                "continue each output by itself"
-            )
-    features, points = (m + r, 0) if as_weights else (r, m)
-    A = empty_arrays(0 if as_weights else cap, features, P, covariances)
     n = m + r
+    features, points = (r, m) if posterior.weight else (n, 0)
+    K = posterior.kernel(posterior.basis.points) if points else np.empty((0, 0))
+    rows = np.eye(n)  # of weights, in which phi has the sections first
+    if posterior.weight:
+        rows = np.zeros((n, n))
+        rows[:r, m:] = np.eye(r)
+        rows[r:, :m] = K
+    own = _covariances(posterior, rows)
+    own[:, features:, features:] += K
+    if len(own) > 1 and covariances == 1:
+        raise ValueError(
+            "these outputs have a covariance each, and with Gaussian noise they share one; "
+            "continue each output by itself"
+        )
+    A = empty_arrays(cap if posterior.weight else 0, features, P, covariances)
     A.whole[0] = points
     A.S[:, :n, :n] = own
     A.mu[:, :n] = (rows @ posterior.alpha).T
-    A.K[:points, :points] = K[:points, :points]
+    A.K[:points, :points] = K
     refresh(A)
     return A
 
 
-def _require_independent(S: Floats, own: Floats) -> None:
-    across = S.copy()
-    for p in range(len(own)):
-        across[:, p, :, p] = 0.0
-    if np.max(np.abs(across), initial=0.0) > _COUPLED * np.max(np.abs(own), initial=0.0):
+def _covariances(posterior: Posterior, rows: Floats) -> Floats:
+    """Return -<A_p phi, A_p phi'> + <B_p phi, B_p phi'> of each output for these rows of phi.
+
+    Shape (c, n, n). Of what couples two outputs one block is there at a time.
+    """
+    c, n = (posterior.n_outputs if posterior.is_coupled else 1), len(rows)
+    own, across = np.zeros((c, n, n)), 0.0
+    with blas_for(n):
+        parts = [(1.0, posterior._B.images(rows)), (-1.0, posterior._A.images(rows))]
+        for p in range(c):
+            for sign, images in parts:
+                if images:
+                    own[p] += sign * images[p].product(images[p])
+            for q in range(p):
+                shared = [sign * images[p].product(images[q]) for sign, images in parts if images]
+                across = max(across, float(np.max(np.abs(sum(shared)), initial=0.0)))
+    if across > _COUPLED * np.max(np.abs(own), initial=0.0):
         raise ValueError(
             "the outputs of this posterior are coupled, as those of a softmax are, and on-line "
-            "learning keeps one process for each: continue from one with independent outputs "
-            "(multi_class='one_vs_rest')"
+            "learning keeps one process for each: continue from one with independent outputs, or "
+            "from a list of posteriors with one kernel and basis"
         )
+    return own
 
 
 # Of each array the axes that have room for points.
@@ -181,3 +193,10 @@ def unpacked(state: dict[str, Any]) -> Arrays:
         array, used = getattr(A, name), np.asarray(state[name])
         array[tuple(slice(size) for size in used.shape)] = used
     return A
+
+
+def grown(A: Arrays, cap: int) -> Arrays:
+    """Return the same arrays with room for `cap` points."""
+    new = unpacked({**packed(A), "cap": cap})
+    new.source[: A.m] = A.source[: A.m]
+    return new

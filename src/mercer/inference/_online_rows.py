@@ -15,18 +15,23 @@ __all__ = ["learn_rows"]
 
 Floats = NDArray[np.float64]
 
+# A row of more weight than this is learned in as many steps, of a power of the likelihood each.
+_STEPS = 100
+
 
 def learn_rows(A: Arrays, rules: Rules, block: Block, likelihood: Likelihood) -> None:
     """Learn the rows of a block in their order.
 
     The points there are have the first columns of the block's kernel matrix, in their order. One
-    compiled loop where the likelihood has a `compiled_site`, and rows a weight that it takes:
-    any for Gaussian noise, whole numbers for other. Else a call of `Tilted.moments` for each row.
+    compiled loop where the likelihood has a `compiled_site`, and rows a weight that it takes: any
+    for Gaussian noise, whole numbers to 100 for other. Else a call of `Tilted.moments` for each
+    step of each row.
     """
     old = A.m
     site = likelihood.compiled_site()
-    whole = np.all(block.weights == np.round(block.weights))
-    if site is None or not (whole or site[0] == "gaussian") or not hasattr(recursion(), "advance"):
+    steps = np.minimum(np.ceil(block.weights), _STEPS)
+    whole = np.all(block.weights == steps)
+    if site is None or not (whole or site[0] == "gaussian") or not recursion().COMPILED:
         for i in np.flatnonzero(block.weights > 0):
             _learn_row(A, rules, block, likelihood, int(i), old)
         return
@@ -43,7 +48,7 @@ def _learn_row(
     """Do what the compiled `advance` does for one row."""
     loop = recursion()
     weight, variance = block.weights[i], float(block.variances[i])
-    steps = 1 if isinstance(likelihood, Gaussian) else int(np.ceil(weight))
+    steps = 1 if isinstance(likelihood, Gaussian) else int(min(np.ceil(weight), _STEPS))
     tilted = Tilted(likelihood, block.y[i], np.full(len(A.mu), weight / steps))
     for step in range(steps):
         if rules.keep < 1.0 and step == 0:
@@ -57,8 +62,9 @@ def _learn_row(
         if step == 0:
             block.mean[i], block.spread[i] = mean, var
         if not np.all(np.isfinite([*log_z, *A.q, *A.r])):
-            block.log_density[i] = np.nan
-            break
+            if step == 0:
+                block.log_density[i] = np.nan
+            break  # what the steps before have said of it stays, and counts
         loop.learn(A, rules, variance, gamma, old + i)
         total = float(np.sum(log_z))
         block.log_density[i] += total

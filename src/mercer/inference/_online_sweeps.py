@@ -5,8 +5,6 @@ tau and nu from the derivatives of log Z at what was known when the row came (SO
 later would have made another site of it. `refine` holds the basis and finds the sites again, each
 against all others: expectation propagation on the prior of FITC with these points. With all rows
 among the points that is `ep`. No row counts twice.
-
-`repeat` is the paper's way: it shows the rows again as if they were new. They count as many times.
 """
 
 from __future__ import annotations
@@ -17,12 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.inference import sparse_ep
-from mercer.inference.online import CRITERIA, NOVELTIES, Before, OnlineProcess
-from mercer.likelihoods import Gaussian
-from mercer.posterior import Basis, Posterior
-from mercer.posterior.factors import RowBlock
+from mercer.inference._online_takeover import joined
+from mercer.inference.online import Before, OnlineProcess
+from mercer.posterior import Basis
 
-__all__ = ["Refined", "first_sites", "refine", "repeat"]
+__all__ = ["Refined", "first_sites", "refine"]
 
 Floats = NDArray[np.float64]
 
@@ -44,7 +41,8 @@ class Refined(NamedTuple):
 def first_sites(process: OnlineProcess, X: Any, Y: Floats, before: Before) -> list[Any]:
     """Return the sites that rows had when they were learned, one `SiteState` for each output.
 
-    In units of `process.scale`. A row that was skipped has a flat one.
+    In units of `process.scale`, and of weight 1: one of weight w said about w times as much, which
+    is where its site goes from here. A row that was skipped has a flat one.
     """
     s = process.scale
     prior = process.mean_function(X, len(s)) / s
@@ -103,45 +101,6 @@ def refine(
         solutions.append(found)
         converged = converged and solution.status == "converged"
         residual = max(residual, solution.residual)
-    new = OnlineProcess.from_posterior(
-        _joined(solutions, process), process.likelihood, **_options(process)
-    )
-    new._arrays.sums[:] += process._arrays.sums
-    new.n_seen = process.n_seen
-    return Refined(new, converged, residual)
-
-
-def repeat(process: OnlineProcess, X: Any, Y: Floats, weights: Floats | None, times: int) -> None:
-    """Show the rows so many times again, in place; the log evidence stays as it is."""
-    evidence, seen = process._arrays.sums[1:].copy(), process.n_seen
-    for _ in range(times):
-        process.learn(X, Y, weights)
-    process._arrays.sums[1:], process.n_seen = evidence, seen
-
-
-def _joined(solutions: list[Posterior], process: OnlineProcess) -> Posterior:
-    """Return one posterior of all outputs, over the same points.
-
-    With Gaussian noise they share their covariance, else each has its own.
-    """
-    first, rest = solutions[0], (process.mean_function, process.scale)
-    alpha = np.hstack([each.alpha for each in solutions])
-    basis = Basis(process.kernel, process.points)
-    if len(solutions) == 1 or isinstance(process.likelihood, Gaussian):
-        return Posterior(basis, alpha, first.A, first.B, 1, *rest)
-    c, m = len(solutions), len(alpha)
-    A, B = (
-        [RowBlock(getattr(each, name), p * m, c * m) for p, each in enumerate(solutions)]
-        for name in ("A", "B")
-    )
-    return Posterior(basis, alpha, A, B, 1, *rest)
-
-
-def _options(process: OnlineProcess) -> dict[str, Any]:
-    rules = process.rules
-    return {
-        "max_basis": rules.max_basis,
-        "tol": rules.tol,
-        "novelty": NOVELTIES[rules.novelty],
-        "criterion": CRITERIA[rules.criterion],
-    }
+    basis, mean = Basis(process.kernel, process.points), process.mean_function
+    together = joined(solutions, process.likelihood, basis=basis, mean=mean, scale=s)
+    return Refined(process.replaced(together), converged, residual)

@@ -12,6 +12,8 @@ before it (SOGP 3.16), and what these come to is added up.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -20,13 +22,16 @@ from numpy.typing import ArrayLike, NDArray
 from mercer.inference._online_moments import (
     arrays_of,
     as_posterior,
+    grown,
+    n_covariances,
     packed,
     refresh,
     unpacked,
 )
 from mercer.inference._online_rows import learn_rows
+from mercer.inference._online_takeover import lifted, remove_redundant, sound
 from mercer.kernels import Kernel
-from mercer.likelihoods import Gaussian, Likelihood
+from mercer.likelihoods import Likelihood
 from mercer.linalg.recursion import (
     CRITERIA,
     NOVELTIES,
@@ -50,8 +55,6 @@ _BLOCK = 128
 # The least variance of a point given the others, in units of k(x, x): with it Q is right to many
 # digits, and with less than the first to none. Q has entries as large as its inverse.
 _LEAST, _FLOOR = 1e-8, 1e-6
-# The variance below which points of a posterior are left out where it is taken over.
-_DETERMINED = 1e-9
 
 
 class Before(NamedTuple):
@@ -83,8 +86,8 @@ class OnlineProcess:
         How many points the function is kept by.
     tol : float, default 1e-6
         What a row must add to become a point: its variance given the points, in units of k(x, x)
-        (SOGP 3.14), or by ``novelty="mean"`` what leaving it out would change the mean by, in units
-        of the function's standard deviation (SOGP 3.13).
+        (SOGP 3.14; less than 1e-8 counts as 1e-8), or by ``novelty="mean"`` what leaving it out
+        would change the mean by, in units of the function's standard deviation (SOGP 3.13).
     novelty : {"geometry", "mean"}
     criterion : {"kl", "mean"}
         Which point goes: the one that the process as a whole, by the divergence, or its mean
@@ -115,11 +118,11 @@ class OnlineProcess:
         n_outputs: int = 1,
         scale: ArrayLike | None = None,
     ) -> None:
-        covariances = 1 if isinstance(likelihood, Gaussian) else n_outputs
+        covariances = n_covariances(likelihood, n_outputs)
         arrays = empty_arrays(max_basis + 1, 0, n_outputs, covariances)
         units = np.ones(n_outputs) if scale is None else np.array(scale, dtype=float)
         self._set(Basis(kernel), likelihood, mean, arrays, units, 1)
-        self._obey(max_basis, tol, novelty, criterion, forget)
+        self.rules = _rules(max_basis, tol, novelty, criterion, forget)
 
     def _set(
         self,
@@ -139,17 +142,6 @@ class OnlineProcess:
         arrays.source[: arrays.m] = np.arange(arrays.m)
         self.n_seen = 0
 
-    def _obey(
-        self, max_basis: int, tol: float, novelty: str, criterion: str, forget: float
-    ) -> None:
-        most = max_basis if self._weight else -1
-        choices = (
-            _position("criterion", criterion, CRITERIA),
-            _position("novelty", novelty, NOVELTIES),
-        )
-        floor = max(min(float(tol), _FLOOR), _LEAST) if novelty == "geometry" else _FLOOR
-        self.rules = Rules(most, *choices, float(tol), floor, 1.0 - float(forget))
-
     @classmethod
     def from_posterior(
         cls,
@@ -165,26 +157,71 @@ class OnlineProcess:
     ) -> Self:
         """Go on from any posterior whose outputs are not coupled.
 
-        One of more than `max_basis` points is pruned first, and so is one with points that are all
-        but determined by others; what that costs is the first part of `projection_loss`. Of a
-        degenerate one (w = 0) only weights are updated, unless `lift` re-bases it on the full
-        kernel: the posterior of DTC on the same points.
+        Points that are all but determined by others are left out, and one of more than `max_basis`
+        points is pruned, by the least divergence added over outputs (`Posterior.prune`) whatever
+        the criterion; what that costs is the first part of `projection_loss`. Of a degenerate one
+        (w = 0) only weights are updated, and all options must be left as they are, unless `lift`
+        re-bases it on the full kernel: the posterior of DTC on the same points.
         """
-        weight = 1 if lift else posterior.weight
+        if lift and not posterior.weight:
+            posterior = lifted(posterior)
+        most = max(posterior.n_basis, 1) if max_basis is None else max_basis
+        rules = _rules(most, tol, novelty, criterion, forget)
         loss = 0.0
-        most = max_basis or max(posterior.n_basis, 1)
         if posterior.weight:
-            posterior, loss = posterior.prune(min(most, _sound(posterior)))
-        cap = max(most, posterior.n_basis) + 1
-        c = 1 if isinstance(likelihood, Gaussian) else posterior.n_outputs
-        arrays = arrays_of(posterior, cap, c, lift)
+            posterior, loss = sound(posterior, rules.floor)
+            posterior, more = posterior.prune(most)
+            loss += more
+        else:
+            _require_defaults(max_basis, rules)
+            rules = rules._replace(max_basis=-1)
+        c = n_covariances(likelihood, posterior.n_outputs)
+        arrays = arrays_of(posterior, most + 1, c)
         new = cls.__new__(cls)
         mean, scale = posterior.mean_function, np.array(posterior.scale)
-        new._set(posterior.basis, likelihood, mean, arrays, scale, weight)
-        new._obey(most, tol, novelty, criterion, forget)
+        new._set(posterior.basis, likelihood, mean, arrays, scale, posterior.weight)
+        new.rules = rules
         arrays.sums[0] = loss
-        while weight and arrays.m > most:  # a degenerate one that was lifted
-            new._remove_one()
+        remove_redundant(arrays, rules.floor)
+        return new
+
+    def replaced(self, posterior: Posterior) -> Self:
+        """Return a process that goes on from another posterior of the same model.
+
+        By the same rules, and with what this one has seen, added up and lost; what it costs to take
+        the posterior over comes to that. Kernel, mean, outputs, their units and the weight w must
+        be those of this one.
+        """
+        own = self.kernel, self.mean_function, self._weight, self.scale.tolist()
+        given = (
+            posterior.kernel,
+            posterior.mean_function,
+            posterior.weight,
+            posterior.scale.tolist(),
+        )
+        for name, mine, other in zip(
+            ("kernel", "mean", "weight", "scale"), own, given, strict=True
+        ):
+            if mine != other:
+                raise ValueError(
+                    f"a posterior that takes the place of another must be of the same model: its "
+                    f"{name} is {other!r}, and that of the model is {mine!r}. For another model "
+                    "there is from_posterior"
+                )
+        options: dict[str, Any] = {}
+        if self._weight:
+            rules = self.rules
+            options = {
+                "max_basis": rules.max_basis,
+                "tol": rules.tol,
+                "novelty": NOVELTIES[rules.novelty],
+                "criterion": CRITERIA[rules.criterion],
+                "forget": 1.0 - rules.keep,
+            }
+        new = self.from_posterior(posterior, self.likelihood, **options)
+        new.rules = self.rules
+        new._arrays.sums[:] += self._arrays.sums
+        new.n_seen = self.n_seen
         return new
 
     # --- its parts ------------------------------------------------------------------------------
@@ -236,7 +273,8 @@ class OnlineProcess:
             Observations; labels are -1 and 1.
         weights : array of shape (n,), optional
             Powers of the likelihood, at once for Gaussian noise. For other noise a row of weight 2
-            is learned twice, and one of weight 1.5 in two steps of power 3/4.
+            is learned twice, one of weight 1.5 in two steps of power 3/4, and one of weight 1000
+            in 100 of power 10: more there are not.
         """
         X = self.kernel.inputs(X)
         n, outputs = len(X), len(self._arrays.mu)
@@ -252,6 +290,18 @@ class OnlineProcess:
         before.log_density[:] -= w * np.sum(np.log(self.scale))
         self.n_seen += n
         return before
+
+    @contextmanager
+    def uncounted(self) -> Iterator[None]:
+        """Let rows be learned that are known already: they count neither as seen nor as evidence.
+
+        This is the paper's way to go over rows again, as if they were new.
+        """
+        evidence, seen = self._arrays.sums[1:].copy(), self.n_seen
+        try:
+            yield
+        finally:
+            self._arrays.sums[1:], self.n_seen = evidence, seen
 
     def _learn_block(self, X: Any, Y: Floats, w: Floats, before: Before) -> None:
         block_kernel = np.empty((len(X), 0))
@@ -324,32 +374,62 @@ class OnlineProcess:
                 "posterior.prune(n, noise), or continue it with lift=True"
             )
         before = self.projection_loss
+        if self.rules.keep < 1.0 and self._arrays.m > n:  # P is of the past
+            refresh(self._arrays)
         while self._arrays.m > n:
             self._remove_one()
         return self.projection_loss - before
 
     def _remove_one(self) -> None:
         A = self._arrays
-        if self.rules.keep < 1.0:  # P is of the past
-            refresh(A)
         recursion().remove(A, recursion().cheapest(A, self.rules))
         A.whole[1] += 1
         if A.whole[1] >= 64:  # as rounding builds up
             refresh(A)
+
+    def obey(
+        self, max_basis: int, tol: float, novelty: str, criterion: str, forget: float
+    ) -> float:
+        """Go on under other rules; return what it cost if there are now too many points.
+
+        The parameters are those of the class.
+        """
+        rules = _rules(max_basis, tol, novelty, criterion, forget)
+        if not self._weight:
+            _require_defaults(None, rules)
+            return 0.0
+        if self.rules.keep < 1.0 and rules.keep == 1.0:
+            refresh(self._arrays)
+        self.rules = rules
+        if max_basis >= len(self._arrays.K):
+            self._arrays = grown(self._arrays, max_basis + 1)
+        return self.prune(max_basis)
+
+
+def _rules(max_basis: int, tol: float, novelty: str, criterion: str, forget: float) -> Rules:
+    choices = (
+        _position("criterion", criterion, CRITERIA),
+        _position("novelty", novelty, NOVELTIES),
+    )
+    floor = max(min(float(tol), _FLOOR), _LEAST) if novelty == "geometry" else _FLOOR
+    return Rules(int(max_basis), *choices, float(tol), floor, 1.0 - float(forget))
+
+
+def _require_defaults(max_basis: int | None, rules: Rules) -> None:
+    """Raise ValueError for what decides about points, or forgets, where there are weights alone."""
+    usual = _rules(rules.max_basis, 1e-6, "geometry", "kl", 0.0)
+    given = [name for name, own in rules._asdict().items() if own != getattr(usual, name)]
+    given = ["forget" if name == "keep" else name for name in given if name != "floor"]
+    given = [*given, *([] if max_basis is None else ["max_basis"])]
+    if given:
+        raise ValueError(
+            "of a degenerate posterior (w = 0) the weights alone are updated: points neither come "
+            f"nor go, and nothing of them is forgotten, so that {', '.join(given)} would do "
+            "nothing. Leave that out, or go on under the full kernel with lift=True"
+        )
 
 
 def _position(name: str, given: str, choices: tuple[str, ...]) -> int:
     if given not in choices:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {given!r}")
     return choices.index(given)
-
-
-def _sound(posterior: Posterior) -> int:
-    """Return how many of the points are not all but determined by the others."""
-    from scipy.linalg.lapack import dpstrf
-
-    if not posterior.n_basis:
-        return 1
-    K = np.array(posterior.kernel(posterior.basis.points), order="F")
-    least = _DETERMINED * float(np.max(np.diagonal(K)))
-    return max(int(dpstrf(K, tol=least, lower=1)[2]), 1)

@@ -31,6 +31,8 @@ __all__ = ["advance", "cheapest", "forget", "learn", "predict", "remove"]
 _Block = types.NamedTuple(
     (Matrix, Vector, Matrix, Matrix, Matrix, Vector, Matrix, Matrix, Vector), Block
 )
+#: Whether `advance` goes over the rows of a block by itself.
+COMPILED = True
 _GAUSSIAN = SITES.index("gaussian")
 _Site = types.Array(float64, 1, "C", readonly=True)
 
@@ -74,8 +76,9 @@ def advance(A, rules, block, kind, parameters, old, start):  # type: ignore[no-u
                 if step == 0:
                     block.mean[i, p], block.spread[i, c] = mean, var
             if not ok:
-                block.log_density[i] = math.nan
-                break
+                if step == 0:
+                    block.log_density[i] = math.nan
+                break  # what the steps before have said of it stays, and counts
             block.log_density[i] += total
             A.sums[1] += total
             A.sums[2] += power

@@ -94,6 +94,8 @@ def _own_row(A, c, gamma, cross, new):  # type: ignore[no-untyped-def]
 def add(A, gamma, source, variance):  # type: ignore[no-untyped-def]
     m, r = A.whole[0], A.S.shape[1] - A.K.shape[0]
     n, e_k, share, new = r + m, A.e[r:], A.v, A.s[A.S.shape[0]]
+    if m >= A.K.shape[0]:
+        raise IndexError("there is no room for another point")
     share[:r] = 0.0
     share[r:n] = A.e[r:n]
     for c in range(A.S.shape[0]):

@@ -17,6 +17,8 @@ __all__ = ["cheapest", "forget", "learn", "predict", "remove"]
 
 Floats = NDArray[np.float64]
 
+#: There is no `advance`: a row at a time, by the averages of the likelihood itself.
+COMPILED = False
 #: What K e_k - k may be, in units of gamma, before e_k is refined, and in units of k(x, x) before Q
 #: is made anew. It is looked at where gamma is below a part of k(x, x), and now and then.
 REFINED, Q_DRIFT = 1e-9, 1e-8

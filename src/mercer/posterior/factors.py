@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -218,6 +218,21 @@ def _compact(F: Factor) -> tuple[Factor, int]:
     return (F.factor, F.start) if isinstance(F, RowBlock) else (F, 0)
 
 
+class Image(NamedTuple):
+    """What a factor makes of n points: rows (k, n), the first of them number `start`."""
+
+    rows: Floats
+    start: int
+
+    def product(self, other: Image) -> Floats | float:
+        """Return the inner products (n, n) of points here and there; 0.0 if no row is in both."""
+        i, j = self.start, other.start
+        low, high = max(i, j), min(i + len(self.rows), j + len(other.rows))
+        if low >= high:
+            return 0.0
+        return np.asarray(self.rows[low - i : high - i].T @ other.rows[low - j : high - j])
+
+
 class FactorSet:
     """What A or B is: one factor that all outputs share (c = 1), or one for each (c = P).
 
@@ -259,19 +274,19 @@ class FactorSet:
 
     def products(self, Phi: Floats) -> Floats:
         """Return <F_p phi_i, F_q phi_j> for the rows phi of Phi, shape (n, c, n, c)."""
-        n = len(Phi)
-        parts = [_compact(F) for F in self.factors]
-        images = [F.apply(Phi) for F, _ in parts]
+        n, images = len(Phi), self.images(Phi)
         if len(images) == 1:
-            return np.asarray(images[0].T @ images[0]).reshape(n, 1, n, 1)
+            return np.asarray(images[0].rows.T @ images[0].rows).reshape(n, 1, n, 1)
         out = np.zeros((n, self.c, n, self.c))
         for p, U in enumerate(images):
             for q, V in enumerate(images):
-                i, j = parts[p][1], parts[q][1]
-                low, high = max(i, j), min(i + len(U), j + len(V))  # the rows of both
-                if low < high:
-                    out[:, p, :, q] = U[low - i : high - i].T @ V[low - j : high - j]
+                out[:, p, :, q] = U.product(V)
         return out
+
+    def images(self, Phi: Floats) -> list[Image]:
+        """Return what each factor makes of the rows of Phi, without zeros around it."""
+        parts = [_compact(F) for F in self.factors]
+        return [Image(F.apply(Phi), start) for F, start in parts]
 
     def half_gradient(self, Phi: Floats, p: int) -> Floats:
         """Return F_p'F_p phi for the rows phi of Phi: half the gradient of |F_p phi|^2."""

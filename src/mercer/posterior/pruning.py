@@ -36,7 +36,7 @@ from mercer.posterior.pruning_moments import (
 if TYPE_CHECKING:
     from mercer.posterior.posterior import Posterior
 
-__all__ = ["prune"]
+__all__ = ["prune", "restrict"]
 
 Indices = NDArray[np.intp]
 
@@ -75,6 +75,16 @@ def _prune_full(posterior: Posterior, n: int) -> tuple[Posterior, float]:
         rest = kept[eliminate(moments, target)]
         rest = rest if len(rest) < len(kept) else kept[:-1]
         kept, moments = subset_moments(posterior, rest)
+    return _restricted(posterior, kept, moments)
+
+
+def restrict(posterior: Posterior, kept: Indices) -> tuple[Posterior, float]:
+    """Return a posterior (w = 1) on these of its basis points, and the loss as `prune` has it."""
+    with blas_for(posterior.n_basis):
+        return _restricted(posterior, *subset_moments(posterior, kept))
+
+
+def _restricted(posterior: Posterior, kept: Indices, moments: Moments) -> tuple[Posterior, float]:
     pruned = _on_subset(posterior, kept, moments)
     steps = extended_moments(posterior, kept, moments.L).steps()
     return pruned, max(0.0, float(np.sum(steps[len(kept) :])))
