@@ -81,7 +81,7 @@ class Shrinkable(Restricted, Protocol):
     """A restricted problem that can forget columns."""
 
     def keep(self, positions: Indices) -> None:
-        """Forget all columns but those at these ascending positions, whose coefficients are 0."""
+        """Forget columns without a coefficient: all but those at these ascending positions."""
 
 
 class Generated(NamedTuple):
@@ -173,7 +173,11 @@ class Generation:
         found = self.state(self.restricted.solve(penalties[self.indices]), penalties)
         try:
             while True:
-                found = self._price(found, penalties)
+                slopes = np.abs(self.columns.products(found.pull[:, None])[:, 0])
+                found, ratios = self.certify(found, slopes, penalties)
+                if found.status == "" and not self.extend(ratios):
+                    found = found._replace(status="stopped")
+                found = found._replace(n_columns=self.n_formed)
                 if self.report is not None:
                     self.report(found)
                 if found.status != "":
@@ -204,14 +208,6 @@ class Generation:
             n_passes,
             self.n_formed,
         )
-
-    def _price(self, found: Generated, penalties: Floats) -> Generated:
-        """Make the pass for a solution: its certificate, and the columns that are to be added."""
-        slopes = np.abs(self.columns.products(found.pull[:, None])[:, 0])
-        found, excess = self.certify(found, slopes, penalties)
-        if found.status == "" and not self.extend(excess):
-            return found._replace(status="stopped")
-        return found._replace(n_columns=self.n_formed)
 
     def certify(
         self, found: Generated, slopes: Floats, penalties: Floats
@@ -267,10 +263,11 @@ def shrinkage(slopes: Floats, penalties: Floats) -> float:
 
 
 def worst_columns(columns: Columns, excess: Floats, count: int) -> Indices:
-    """Return at most `count` columns with the largest `excess`, |Phi_j'u|/lam_j, of those above 1.
+    """Return at most `count` columns with the largest `excess`, |Phi_j'u|/lam_j, if any is above 1.
 
     Neighbours of a column that violates its condition do so too, and are nearly the same column:
     one that is like another chosen already, by some of the rows, comes after all that are not.
+    What is left of `count` goes to columns that are near to a violation.
     """
     if not count or not np.any(excess > 1.0):
         return np.empty(0, dtype=np.intp)
