@@ -216,7 +216,10 @@ def test_logarithms():
     assert compiled._exp(-1e4) == compiled._exp(-708.0) > 0.0
 
 
-@pytest.mark.parametrize("shape", [(1, 1, 1), (3, 5, 2), (4, 4, 4), (7, 6, 33), (9, 17, 71)])
+@pytest.mark.parametrize(
+    "shape",
+    [(1, 1, 1), (3, 5, 2), (4, 4, 4), (7, 6, 33), (9, 17, 71), (5, 400, 8), (2, 770, 13)],
+)
 def test_matrices(shape):
     n, m, d = shape
     rng = np.random.default_rng(d)

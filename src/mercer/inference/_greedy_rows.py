@@ -80,7 +80,7 @@ class GreedyRows:
 
         def sums(s: slice, K: Floats) -> tuple[Floats, Floats, Floats]:
             K = self._weighted(K, rows, s)
-            return K @ W[s], K @ R[s], np.einsum("ij,ij->i", K, K)
+            return K @ W[s], K @ R[s], np.vecdot(K, K)
 
         found = self.kernel.map_blocks(sums, self.X[rows], self.X)
         parts, slopes, lengths = map(_total, zip(*found, strict=True))

@@ -109,7 +109,7 @@ class Assembled(Parametrised):
         """Return the columns of tiles of an (n, m) matrix: more of them where rows are few."""
         if not self._tiled:
             return self._cut(m)
-        return row_blocks(m, min(max(TILE, TILE**2 // max(n, 1)), 8 * TILE))
+        return row_blocks(m, min(max(TILE, TILE**2 // max(n, 1)), 16 * TILE))
 
     def _run(self, function: Callable[[Any], Any], tiles: list[Any]) -> list[Any]:
         # Products of tiles are too small for the BLAS's threads, on a busy machine by far.

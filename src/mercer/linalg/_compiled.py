@@ -49,12 +49,40 @@ def _beyond(A, Bt, far):  # type: ignore[no-untyped-def]
     return count > 0
 
 
+@njit(void(Given, Given, Matrix), **_MAP)
+def _eight_columns(A, Bt, out):  # type: ignore[no-untyped-def]
+    # Those of the first eight columns, in strips for which these columns stay in the L1 cache.
+    m = Bt.shape[1]
+    for start in range(0, m, _STRIP):
+        stop = min(start + _STRIP, m)
+        b0, b1, b2, b3 = (
+            Bt[0, start:stop], Bt[1, start:stop], Bt[2, start:stop], Bt[3, start:stop]
+        )  # fmt: skip
+        b4, b5, b6, b7 = (
+            Bt[4, start:stop], Bt[5, start:stop], Bt[6, start:stop], Bt[7, start:stop]
+        )  # fmt: skip
+        for i in range(A.shape[0]):
+            row = out[i, start:stop]
+            a0, a1, a2, a3 = A[i, 0], A[i, 1], A[i, 2], A[i, 3]
+            a4, a5, a6, a7 = A[i, 4], A[i, 5], A[i, 6], A[i, 7]
+            for j in range(stop - start):
+                t0, t1, t2, t3 = a0 - b0[j], a1 - b1[j], a2 - b2[j], a3 - b3[j]
+                t4, t5, t6, t7 = a4 - b4[j], a5 - b5[j], a6 - b6[j], a7 - b7[j]
+                s = t0 * t0 + t1 * t1 + t2 * t2 + t3 * t3
+                row[j] = s + (t4 * t4 + t5 * t5 + t6 * t6 + t7 * t7)
+
+
 @njit(types.boolean(Given, Given, Matrix, float64), **_MAP)
 def squared_distances(A, Bt, out, far):  # type: ignore[no-untyped-def]
     n, d = A.shape
     m = Bt.shape[1]
-    out[:] = 0.0
-    for first in range(0, d, _COLUMNS):
+    done = 0
+    if d < 8:
+        out[:] = 0.0
+    else:
+        _eight_columns(A, Bt, out)
+        done = 8
+    for first in range(done, d, _COLUMNS):
         last = min(first + _COLUMNS, d)
         four = last - (last - first) % 4
         for i in range(n):
