@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -23,6 +27,36 @@ def pytest_configure(config):
     for index in (folder / "__pycache__").glob("*.nbi"):
         if index.stat().st_mtime < newest:
             index.unlink()
+    if config.getoption("numprocesses", None) and not [*(folder / "__pycache__").glob("*.nbi")]:
+        compile_ahead(
+            sorted(f"mercer.linalg.{source.stem}" for source in folder.glob("_[a-z]*.py"))
+        )
+
+
+def compile_ahead(modules):
+    """Compile the loops in two processes, from both ends of the list, before workers are begun.
+
+    All workers want them within a second of each other, and each would compile every one.
+    """
+    code = "import importlib, sys\nfor name in sys.argv[1:]: importlib.import_module(name)"
+    environment = {**os.environ, "PYTHONPATH": str(Path(linalg.__file__).parents[2])}
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", code, *names], env=environment, stderr=subprocess.DEVNULL
+        )
+        for names in (modules, modules[::-1])
+    ]
+    for process in processes:
+        process.wait()  # without Numba they fail, and there is nothing to compile
+
+
+def pytest_collection_finish():
+    """Spare the garbage collector the objects of all tests, some million, that stay to the end.
+
+    A full collection takes most of a second otherwise, and benchmarks make one before each run.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture
