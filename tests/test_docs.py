@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
@@ -110,7 +111,11 @@ def load(path: Path) -> ModuleType:
 
 @pytest.fixture(scope="module")
 def equations() -> Iterator[ModuleType]:
-    yield load(DOCS / "equations.py")
+    module = load(DOCS / "equations.py")
+    module.index = cache(
+        module.index
+    )  # it reads the whole package, and nobody changes what it says
+    yield module
     del sys.modules["equations"]
 
 
