@@ -304,14 +304,6 @@ def test_the_estimator_knows_its_columns_by_name(fitted, new):
     pyplot.close(ax.figure)
 
 
-def test_load_finds_the_class_by_itself(fitted):
-    code = "import sys, mercer; print(type(mercer.load(sys.argv[1])).__name__)"
-    done = subprocess.run(
-        [sys.executable, "-c", code, fitted], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == "TableModel"
-
-
 def test_the_file_holds_no_code(fitted):
     with zipfile.ZipFile(fitted) as archive:
         names = archive.namelist()

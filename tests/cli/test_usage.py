@@ -20,6 +20,7 @@ import pytest
 import typer
 from rich.console import Console
 from rich.measure import Measurement
+from typer.testing import CliRunner
 
 import mercer
 from mercer.cli import commands
@@ -157,10 +158,9 @@ def test_no_arguments_show_the_help():
 
 
 def test_debug_shows_the_traceback(tmp_path):
-    command = [sys.executable, "-m", "mercer.cli", "info", str(tmp_path / "none")]
-    plain = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT)
-    loud = subprocess.run([*command, "--debug"], capture_output=True, text=True, env=ENVIRONMENT)
-    assert plain.returncode == loud.returncode == 1
+    command = ["info", str(tmp_path / "none")]
+    plain, loud = (CliRunner().invoke(app, [*command, *more]) for more in ([], ["--debug"]))
+    assert plain.exit_code == loud.exit_code == 1
     assert "Traceback" not in plain.stderr and "Traceback" in loud.stderr
     assert loud.stderr.endswith(plain.stderr)
 
@@ -322,7 +322,7 @@ def on_a_terminal(arguments, interrupt_at=None):
     return process.returncode, output.decode(), shown.decode(errors="replace")
 
 
-def test_progress_is_shown_on_a_terminal_only(data, tmp_path):
+def test_progress_is_shown_on_a_terminal_only(run, data, tmp_path):
     path = tmp_path / "m.mercer"
     code, output, shown = on_a_terminal(["fit", data, "-t", "yield", "-o", path, "--restarts", "3"])
     assert code == 0 and "Saved as" in output
@@ -331,14 +331,7 @@ def test_progress_is_shown_on_a_terminal_only(data, tmp_path):
     assert re.search(r"\d evaluations, best -?[\d.]+;\S* .*\d:\d\d.* passed,.* left", shown)
     assert "mercer: start" not in shown
     assert mercer.load(path).estimator.verbose == 0
-    quiet = subprocess.run(
-        [sys.executable, "-m", "mercer.cli", "fit", data, "-t", "yield", "-o", path, "--force"],
-        capture_output=True,
-        text=True,
-        env=ENVIRONMENT,
-        check=True,
-    )
-    assert quiet.stderr == ""
+    assert run("fit", data, "-t", "yield", "-o", path, "--force").stderr == ""
 
 
 def test_an_interrupted_fit_keeps_the_best_so_far(data, tmp_path):

@@ -243,7 +243,7 @@ HELD: dict[str, Any] = {
 ESTIMATORS: dict[type, list[Example]] = {
     # scikit-learn's checks take the first two
     BayesianCommitteeRegressor: [
-        Example(BayesianCommitteeRegressor(n_members=3, max_iter=5)),
+        Example(BayesianCommitteeRegressor(n_members=3, max_iter=2)),
         Example(
             BayesianCommitteeRegressor(
                 1.5 * RBF(1.3),
@@ -258,7 +258,7 @@ ESTIMATORS: dict[type, list[Example]] = {
     ],
     GPClassifier: [
         Example(GPClassifier(2.0 * RBF(1.3), "probit", inference="ep", optimizer=None)),
-        Example(GPClassifier(max_iter=3)),
+        Example(GPClassifier(max_iter=2)),
         Example(GPClassifier(), TWO),
         Example(GPClassifier(2.0 * Matern(ARD, nu=2.5), inference="vi", mean="constant"), TWO),
         Example(GPClassifier(2.0 * RBF(1.3), inference="bounds", optimizer=None), TWO),
@@ -281,14 +281,14 @@ ESTIMATORS: dict[type, list[Example]] = {
     ],
     OnlineGPClassifier: [
         Example(OnlineGPClassifier(2.0 * RBF(1.3), optimizer=None)),
-        Example(OnlineGPClassifier(max_iter=3)),
+        Example(OnlineGPClassifier(max_iter=2)),
         Example(OnlineGPClassifier(mean="constant", n_sweeps=20), TWO),
         Example(
             OnlineGPClassifier(2.0 * RBF(1.3), "logistic", max_basis=12, criterion="mean"), TWO
         ),
     ],
     OnlineGPRegressor: [
-        Example(OnlineGPRegressor(max_iter=5)),
+        Example(OnlineGPRegressor(max_iter=2)),
         Example(OnlineGPRegressor(1.5 * RBF(1.3), Gaussian(0.1), optimizer=None)),
         Example(
             OnlineGPRegressor(
@@ -308,15 +308,15 @@ ESTIMATORS: dict[type, list[Example]] = {
     ],
     SparseGPClassifier: [
         Example(SparseGPClassifier(2.0 * RBF(1.3), n_inducing=8, optimizer=None)),
-        Example(SparseGPClassifier(n_inducing=8, max_iter=3)),
+        Example(SparseGPClassifier(n_inducing=8, max_iter=2)),
         Example(
             SparseGPClassifier(
-                likelihood="probit", inference="ep", n_inducing=8, learn_inducing=True, max_iter=5
+                likelihood="probit", inference="ep", n_inducing=8, learn_inducing=True, max_iter=2
             ),
             TWO,
         ),
         Example(
-            SparseGPClassifier(inference="bounds", approximation="dtc", n_inducing=6, max_iter=5),
+            SparseGPClassifier(inference="bounds", approximation="dtc", n_inducing=6, max_iter=2),
             TWO,
         ),
         Example(
@@ -327,9 +327,9 @@ ESTIMATORS: dict[type, list[Example]] = {
         ),
     ],
     SparseGPRegressor: [
-        Example(SparseGPRegressor(n_inducing=8, max_iter=5)),
+        Example(SparseGPRegressor(n_inducing=8, max_iter=2)),
         Example(
-            SparseGPRegressor(approximation="fitc", joint="independent", n_inducing=8, max_iter=5)
+            SparseGPRegressor(approximation="fitc", joint="independent", n_inducing=8, max_iter=2)
         ),
         Example(SparseGPRegressor(**HELD, augment=True)),
         Example(SparseGPRegressor(n_inducing=6, approximation="sod", inducing="cholesky")),
@@ -339,7 +339,7 @@ ESTIMATORS: dict[type, list[Example]] = {
                 n_inducing=6,
                 inducing="pursuit",
                 mean=means.Constant(estimate="integrate"),
-                max_iter=5,
+                max_iter=2,
             )
         ),
         *(
@@ -348,7 +348,7 @@ ESTIMATORS: dict[type, list[Example]] = {
         ),
     ],
     SparseGreedyGPRegressor: [
-        Example(SparseGreedyGPRegressor(max_iter=5)),
+        Example(SparseGreedyGPRegressor(max_iter=2)),
         # outputs share a basis: each is as it is alone where that is large enough for all
         Example(SparseGreedyGPRegressor(1.5 * RBF(1.3), Gaussian(0.1), tol=0, optimizer=None)),
         Example(
@@ -359,7 +359,7 @@ ESTIMATORS: dict[type, list[Example]] = {
                 dual="refined",
                 mean="linear",
                 normalize_y=True,
-                max_iter=5,
+                max_iter=2,
             )
         ),
         Example(
@@ -370,7 +370,7 @@ ESTIMATORS: dict[type, list[Example]] = {
     ],
     TransductiveGPClassifier: [
         Example(TransductiveGPClassifier(2.0 * RBF(1.3), optimizer=None)),
-        Example(TransductiveGPClassifier(max_iter=3, n_sweeps=1, labels="hard")),
+        Example(TransductiveGPClassifier(max_iter=2, n_sweeps=1, labels="hard")),
         Example(TransductiveGPClassifier(method="joint"), TWO),
         Example(TransductiveGPClassifier(2.0 * RBF(1.3), "probit", labels="hard"), TWO),
     ],

@@ -164,7 +164,7 @@ def test_moments_against_samples(kind):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("kind", ["probit", "logistic", "student"])
 def test_adjoints(kind, weighted, power):
-    p = make(kind, n=6, seed=3, weights="random" if weighted else None, outliers=1)
+    p = make(kind, n=4, seed=3, weights="random" if weighted else None, outliers=1)
     K = p.kernel(p.X)
     options = {"tol": 1e-9, "power": power}
     solution, adjoints = ep.evidence(p, **options)
@@ -248,7 +248,7 @@ def test_too_few_iterations_are_reported():
 @pytest.mark.parametrize("kind", ["probit", "logistic", "student"])
 @pytest.mark.parametrize("schedule", ["parallel", "sequential"])
 def test_weights_are_rows_repeated_and_removed(kind, schedule):
-    p = make(kind, n=10)
+    p = make(kind, n=8)
     w = np.ones(p.n)
     w[[1, 4]], w[[0, 7]] = [2.0, 3.0], 0.0
     rows = np.repeat(np.arange(p.n), w.astype(int))

@@ -163,7 +163,8 @@ def test_steps_are_few():
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("weights", [False, True])
 def test_adjoints_by_differences(kind, weights):
-    p = make(kind, n=4, weights=weights, mean=True, seed=3)
+    n = 4 if kind == "student" else 3  # so many for precisions of both signs
+    p = make(kind, n=n, weights=weights, mean=True, seed=3)
     K = p.kernel(p.X)
     given_K = with_gram(p, K)
     solution, adjoints = variational.evidence(given_K)
