@@ -128,8 +128,8 @@ default "auto"
     >>> import numpy as np
     >>> from mercer import SparseGPRegressor
     >>> rng = np.random.default_rng(0)
-    >>> X = rng.uniform(0, 6, (2000, 1))
-    >>> y = np.sin(X[:, 0]) + 0.1 * rng.standard_normal(2000)
+    >>> X = rng.uniform(0, 6, (800, 1))
+    >>> y = np.sin(X[:, 0]) + 0.1 * rng.standard_normal(800)
     >>> model = SparseGPRegressor(n_inducing=20, random_state=0).fit(X, y)
     >>> bool(abs(model.predict([[1.5]])[0] - np.sin(1.5)) < 0.05)
     True

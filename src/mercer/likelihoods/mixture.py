@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import logsumexp, ndtr
+from scipy.special import ndtr
 
 from mercer.likelihoods.additive import AdditiveNoise
 from mercer.likelihoods.base import broadcast
@@ -79,7 +79,7 @@ class MixtureNoise(AdditiveNoise):
         spread = np.asarray(var)[..., None] + self.scales**2
         away = t[..., None] - self.means
         logs = np.log(self.weights) + log_normal(away, spread)
-        total = np.asarray(logsumexp(logs, axis=-1))
+        total = np.asarray(np.logaddexp.reduce(logs, axis=-1))
         some = np.isfinite(total)[..., None]
         # Where the logarithms themselves overflow, the widest kind is all there is.
         widest = self.scales == np.max(self.scales)
