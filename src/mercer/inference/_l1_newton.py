@@ -32,6 +32,7 @@ Indices = NDArray[np.intp]
 _ITERATIONS = 200
 # By this part of lam, or of what the pulls could be, slopes may differ from what they must be.
 _EXACT = 1e-11
+_ROUNDING = 1e-13  # of F
 # Steps without progress by which that has become rounding.
 _PATIENCE = 4
 # The share of L in the curvature: at first, at least and at most.
@@ -59,6 +60,7 @@ class Newton:
         self.steepest = problem.weighted(np.full(problem.n, problem.loss.greatest_curvature))
         self._blocks = [H]
         self._coef = np.zeros(self.r)
+        self._most = 0.0  # the largest norm of pulls so far
 
     def add(self, indices: Indices, A: Floats) -> None:
         """Add columns A (n, k), which are kept."""
@@ -79,15 +81,19 @@ class Newton:
         share, least, stalled = _SHARE, np.inf, 0
         f = self._latent(coef)
         best, nearest = (coef, f), np.inf
+        lowest = np.inf
         for _ in range(_ITERATIONS):
             u = problem.pull(f)
             slopes = np.concatenate([A.T @ u for A in self._blocks])
-            off = self._off(coef, slopes, penalties, sizes, u)
-            if off < nearest:
+            self._most = max(self._most, self._norm(u))
+            off = self._off(coef, slopes, penalties, self._most * sizes)
+            # F falls, until that is rounding: then the slopes tell
+            value = problem.value(f) + float(penalties @ np.abs(coef))
+            if off < nearest or value < lowest * (1.0 - _ROUNDING):
                 best, nearest = (coef, f), off
+            lowest = min(lowest, value)
             stalled = 0 if off < 0.5 * least else stalled + 1
             least = min(least, off)
-            # one more step after the last that helped: it costs little, and ends at exact zeros
             if nearest <= _EXACT or (stalled >= _PATIENCE and nearest <= 1e3 * _EXACT):
                 break
             target = self._target(coef, f, slopes, penalties, share)
@@ -133,19 +139,23 @@ class Newton:
             first = last
         return np.concatenate(out, axis=1)
 
-    def _off(
-        self, coef: Floats, slopes: Floats, penalties: Floats, sizes: Floats, u: Floats
-    ) -> float:
-        """Return by how much the slopes differ from what an optimum's are, relatively."""
+    def _norm(self, u: Floats) -> float:
+        """Return the norm of pulls, each over the root of the curvature its row has at the most."""
+        some = self.steepest > 0.0
+        return float(np.linalg.norm(u[some] / np.sqrt(self.steepest[some])))
+
+    @staticmethod
+    def _off(coef: Floats, slopes: Floats, penalties: Floats, largest: Floats) -> float:
+        """Return by how much slopes differ from an optimum's, beside the penalties.
+
+        Where there is none, or next to none, it is beside what the slopes can be at the largest.
+        """
         excess = np.where(
             coef != 0.0,
             np.abs(slopes - penalties * np.sign(coef)),
             np.maximum(np.abs(slopes) - penalties, 0.0),
         )
-        with np.errstate(divide="ignore", invalid="ignore"):
-            pulls = u / np.sqrt(self.steepest)
-        unit = np.linalg.norm(pulls[self.steepest > 0.0]) * sizes  # no slope is larger
-        wanted = np.where(penalties > 0.0, np.maximum(penalties, 1e-3 * unit), unit)
+        wanted = np.where(penalties > 0.0, np.maximum(penalties, 1e-3 * largest), largest)
         return float(np.max(excess / np.where(wanted > 0.0, wanted, 1.0), initial=0.0))
 
     def _target(
@@ -180,7 +190,7 @@ class Newton:
             return problem.value(f) + float(penalties @ np.abs(coef))
 
         here, there = value(f, coef), value(whole, target)
-        rounding = 1e-13 * abs(here)
+        rounding = _ROUNDING * abs(here)
         start = np.where(coef != 0.0, np.sign(coef) * move, np.abs(move))
         first = float(-problem.pull(f) @ (whole - f) + penalties @ start)
         if there <= here + 1e-4 * min(first, 0.0) + rounding:

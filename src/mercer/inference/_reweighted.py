@@ -33,6 +33,8 @@ _ROUNDS = 200
 _NONE = 1e-6
 # F may fall by this part of the tolerance and count as stationary.
 _SETTLED = 1e-3
+# F is next to nothing in units of the loss of f = m.
+_NOTHING = 1e-6
 _TINY = float(np.finfo(float).tiny)
 
 
@@ -97,10 +99,12 @@ class _Reweighting:
         new = self.expansion(found, best.n_passes + found.n_passes)
         fall = best.objective - new.objective
         enough = self.generation.tol * max(abs(best.objective), _TINY)
+        # Where labels can be told apart without a penalty F falls for ever, towards 0.
+        least = self.generation.tol * _NOTHING * self.problem.value(self.problem.mean)
         status = ""
         if found.status == "interrupted":
             status = "interrupted"
-        elif fall <= _SETTLED * enough:
+        elif fall <= max(_SETTLED * enough, least):
             status = "certified" if left <= enough else "stopped"
         kept = new if fall >= 0.0 else best
         return kept._replace(

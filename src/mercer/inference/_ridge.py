@@ -35,10 +35,11 @@ _FEW = 4  # rows for each function, for functions to be few
 _BLOCK = 512  # columns that are formed at once
 # Rounds of the method of multipliers, how many of them may be for nothing, the part of the
 # tolerance that they stop at, and what rounding may leave of the gap.
-_ROUNDS, _PATIENCE, _SETTLED, _ROUNDING = 60, 5, 1e-4, 1e-12
+_ROUNDS, _PATIENCE, _SETTLED, _ROUNDING = 60, 10, 1e-4, 1e-12
 # mu: at first, in units of the mean loss; what it is multiplied by after each round; and the
 # least, in units of the first.
 _WIDE, _FASTER, _NARROW = 0.1, 0.3, 1e-6
+_BACK = 6  # rounds that are undone after three for nothing
 
 
 def solve_ridge(
@@ -170,7 +171,10 @@ def _minimised(
         stalled = 0 if gap < 0.5 * best[0] else stalled + 1
         if gap < best[0]:
             best = gap, x, u
-        if gap <= max(_SETTLED * tol, _ROUNDING) * objective or stalled == _PATIENCE:
+        patience = 2 if best[0] <= 0.1 * tol * objective else _PATIENCE
+        if gap <= max(_SETTLED * tol, _ROUNDING) * objective or stalled >= patience:
             break
-        mu = max(_FASTER * mu, _NARROW * widest)
+        # The narrower it is, the more of rounding is in the pulls: where they get worse, back.
+        mu *= _FASTER ** (-_BACK if stalled and stalled % 3 == 0 else 1)
+        mu = min(max(mu, _NARROW * widest), widest)
     return best[1], best[2]

@@ -171,8 +171,11 @@ def minimise(loss: Smooth, mean: Floats, over: Variables, x: Floats | None = Non
             break
         settled, last = gain <= _SETTLED * abs(here), gain
         t = _length(loss, f, move, first, second)
-        x = x + t * step
-        f = mean + over.values(x)
+        if t > 0.0:
+            x = x + t * step
+            f = mean + over.values(x)
+        elif share == _MOST:
+            break
         share = max(_LEAST, share / _CHANGE) if t > 0.9 else min(_MOST, _CHANGE * share)
     return x
 
@@ -183,13 +186,15 @@ def _length(loss: Smooth, f: Floats, move: Floats, first: float, second: float) 
     def slope(t: float) -> float:
         return first + t * second - float(loss.pull(f + t * move) @ move)
 
-    if slope(1.0) <= -0.1 * slope(0.0):  # a little beyond the minimum at the most
+    here, fall = loss.value(f), -slope(0.0)
+    there = loss.value(f + move) + first + 0.5 * second
+    if slope(1.0) <= 0.0 or there <= here - 1e-4 * fall + 1e-14 * abs(here):
         return 1.0
     low, high = 0.0, 1.0
     while high - low > 1e-2 * high and high > 1e-14:
         middle = 0.5 * (low + high)
         low, high = (middle, high) if slope(middle) < 0.0 else (low, middle)
-    return high if low == 0.0 else low
+    return low
 
 
 def _solved(G: Floats, b: Floats) -> Floats:
