@@ -23,7 +23,6 @@ CLIPPED = 1e-3  # probabilities are taken as no nearer to 0 and 1
 DEFAULT, FORGETS = "Mercer, defaults", "Mercer, forget, columns as they are"
 SCALED = "Mercer, forget, columns of deviation 1"
 SAME = "the previous label"
-PERSISTENCE = 0.853
 
 
 def scores(proba: Any, y: Any, first: int) -> tuple[float, float]:
@@ -77,7 +76,7 @@ def _lines(found: dict[str, Told], y: Any, first: int) -> list[list[str]]:
     for name, told in found.items():
         accuracy, loss = scores(told.proba, y, first)
         known = name != SAME
-        each = f"{1e6 * told.each:,.0f}" if known else ""
+        each = "not now" if told.each is None else f"{1e6 * told.each:,.0f}" if known else ""
         lines.append([name, f"{accuracy:.4f}", f"{loss:.4f}" if known else "", each])
     return lines
 

@@ -13,6 +13,11 @@ from mercer.cli.app import app
 _SPEC = importlib.util.spec_from_file_location("support", Path(__file__).with_name("support.py"))
 support = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(support)
+_STREAMS = importlib.util.spec_from_file_location(
+    "stream_support", Path(__file__).with_name("stream_support.py")
+)
+streams = importlib.util.module_from_spec(_STREAMS)
+_STREAMS.loader.exec_module(streams)
 NAMES, make_rows, write_csv = support.NAMES, support.make_rows, support.write_csv
 
 
@@ -64,3 +69,20 @@ def fitted(tmp_path_factory):
     done = CliRunner().invoke(app, ["fit", data, "-t", "yield", "-o", str(path)])
     assert done.exit_code == 0, done.output
     return str(path)
+
+
+@pytest.fixture
+def model(tmp_path):
+    """The file of an on-line model, for streams."""
+    return streams.regression(tmp_path / "m.mercer")
+
+
+@pytest.fixture
+def stream(run, model):
+    """Run a stream into the model; return the predictions and what was said."""
+
+    def invoke(text, *arguments, code=0, into=model):
+        done = run("stream", "--model", into, *arguments, stdin=text, code=code)
+        return streams.parsed(done.stdout), done.stderr
+
+    return invoke

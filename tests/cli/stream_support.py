@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import csv
+import io
 import json
 import os
 import subprocess
@@ -159,3 +162,34 @@ class Server:
         self.process.stdin.close()
         self.process.wait(timeout=60)
         self.process.stdout.close()
+
+
+def parsed(text):
+    """Return JSON lines or CSV as dictionaries of numbers, and text where there is none."""
+    if text[:1] == "{":
+        return [json.loads(line) for line in text.splitlines()]
+    rows = []
+    for row in csv.DictReader(io.StringIO(text)):
+        for name, value in row.items():
+            with contextlib.suppress(ValueError):
+                row[name] = float(value)
+        rows.append(row)
+    return rows
+
+
+def by_row(path, rows):
+    """Return what the estimator itself says of each row before it learns it, and where it ends."""
+    estimator = mercer.load(path).estimator
+    said = []
+    for row in rows:
+        x = encoded([row])
+        mean, std = estimator.predict(x, return_std=True)
+        said.append([mean[0], std[0], *np.ravel(estimator.predict_interval(x))])
+        if row["y"] is not None:
+            estimator.partial_fit(x, [row["y"]])
+    return np.array(said), estimator
+
+
+def values(predictions, target="y"):
+    parts = ("mean", "std", "lower", "upper")
+    return np.array([[p[f"{target}_{part}"] for part in parts] for p in predictions])

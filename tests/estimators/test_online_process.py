@@ -12,22 +12,14 @@ from mercer import GPClassifier, OnlineGPClassifier, OnlineGPRegressor, SparseGP
 from mercer.errors import ConvergenceWarning, MercerWarning, TooLargeError
 from mercer.estimators import memory
 from mercer.inference.online import OnlineProcess
-from mercer.kernels import RBF, Matern
+from mercer.kernels import RBF
 from mercer.likelihoods import Custom, Gaussian, Logistic
 from mercer.means import Constant
 from mercer.posterior import prior
 
-KERNEL = 1.5 * Matern([0.8, 1.3], nu=2.5)
-RNG = np.random.default_rng(0)
-X = RNG.normal(size=(60, 2))
-Y = np.sin(2.0 * X[:, 0]) + 0.5 * X[:, 1] + 0.2 * RNG.normal(size=60)
-NEW = RNG.normal(size=(9, 2))
+from .online_cases import KERNEL, NEW, X, Y, streaming
+
 THREE = np.array(["a", "b", "c"])[np.digitize(Y, [-0.4, 0.4])]
-
-
-def streaming(noise=0.05, **options):
-    options = {"max_basis": 80, "tol": 0.0, "mean": "zero"} | options
-    return OnlineGPRegressor(KERNEL, Gaussian(noise), **options)
 
 
 # --- another posterior --------------------------------------------------------------------------

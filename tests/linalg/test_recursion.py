@@ -35,7 +35,6 @@ def run(stream, steps, after):
         if step in ("far", "near"):
             stream.row(step == "near")
         elif step == "remove":
-            stream.choose()  # which makes P anew, after forgetting
             stream.remove(int(stream.rng.integers(100)))
         elif step == "cheapest":
             stream.remove(stream.choose())

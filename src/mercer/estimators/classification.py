@@ -33,6 +33,7 @@ __all__ = [
     "ClassRows",
     "PreparedClasses",
     "begin_classes",
+    "bound_by_data",
     "label_variance",
     "objectives_for",
     "prepare_classes",
@@ -140,10 +141,14 @@ def begin_classes(
         kernels, likelihoods, means_ = (list(each) for each in zip(*parts, strict=True))
         objectives = objectives_for(model.kind, kernels, likelihoods, means_, data, *engine)
     for objective in objectives:
-        # Bounds that come from the data serve the search alone: the fitted kernel keeps the user's.
-        bounds = objective.kernel.with_bounds_from(widths, variance).bounds
-        objective.bounds[: len(bounds)] = bounds
+        bound_by_data(objective, widths, variance)
     return BegunClasses(model, rows.targets, objectives, default, widths, variance, searched, warm)
+
+
+def bound_by_data(objective: LatentObjective, widths: Floats, variance: float) -> None:
+    """Give the search bounds that come from the data; the fitted kernel keeps the user's."""
+    bounds = objective.kernel.with_bounds_from(widths, variance).bounds
+    objective.bounds[: len(bounds)] = bounds
 
 
 def _begins_warm(estimator: Any, kernel: Kernel, model: ClassModel, targets: Targets) -> bool:

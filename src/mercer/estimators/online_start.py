@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from mercer.errors import UndeterminedWarning, warn
 from mercer.estimators.class_search import search_classes
-from mercer.estimators.classification import label_variance
+from mercer.estimators.classification import bound_by_data, label_variance
 from mercer.estimators.online_options import Asked
 from mercer.estimators.preparation import naming_the_model
 from mercer.estimators.prepare_exact import prepare_exact
@@ -25,6 +25,7 @@ from mercer.evidence.optimum import tell
 from mercer.kernels import Kernel
 from mercer.likelihoods import Gaussian, Likelihood
 from mercer.means import Mean
+from mercer.selection.subset import spread_rows
 
 __all__ = ["Start", "sample_of", "start_of_classes", "start_of_regression", "taken"]
 
@@ -32,8 +33,6 @@ Floats = NDArray[np.float64]
 
 # How many rows of a fit choose the hyperparameters, if `n_init` is not more.
 _SAMPLE = 500
-# The golden ratio: multiples of it, less their whole parts, are spread evenly over [0, 1).
-_GOLDEN = 0.6180339887498949
 
 
 class Start(NamedTuple):
@@ -52,16 +51,8 @@ class Start(NamedTuple):
 
 
 def sample_of(n: int, n_init: int) -> NDArray[np.intp]:
-    """Return which of n rows choose the hyperparameters of a `fit`: max(n_init, 500) of them.
-
-    One of each of as many stretches of the rows, at places that have no period: rows may be sorted,
-    and may alternate.
-    """
-    count = max(int(n_init), _SAMPLE)
-    if n <= count:
-        return np.arange(n)
-    k = np.arange(count)
-    return np.asarray((k + (k * _GOLDEN) % 1.0) * (n / count), dtype=np.intp)
+    """Return which of n rows choose the hyperparameters of a `fit`: max(n_init, 500) of them."""
+    return spread_rows(n, max(int(n_init), _SAMPLE))
 
 
 def taken(rows: Rows, some: NDArray[np.intp] | slice) -> Rows:
@@ -121,8 +112,7 @@ def start_of_classes(
         tell(report, f"choosing hyperparameters by {len(rows.Y)} rows")
     data = LatentData(rows.X, rows.Y, rows.weights)
     objective = AgainstRest(kernel, likelihood, mean, data, best_engine(likelihood))
-    bounds = kernel.with_bounds_from(widths, variance).bounds
-    objective.bounds[: len(bounds)] = bounds
+    bound_by_data(objective, widths, variance)
     optimum = Optimum(objective.theta, np.nan, "fixed", "the hyperparameters were kept")
     if searched:
         with naming_the_model(objective):

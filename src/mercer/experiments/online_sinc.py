@@ -19,8 +19,8 @@ from mercer.experiments.records import (
     Setting,
     Table,
 )
-from mercer.experiments.sogp import CRITERIA, kernel, latent
-from mercer.inference.online import OnlineProcess
+from mercer.experiments.sogp import kernel, latent
+from mercer.inference.online import CRITERIA, OnlineProcess
 from mercer.likelihoods import Gaussian
 from mercer.metrics import coverage
 

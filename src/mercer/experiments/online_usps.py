@@ -20,7 +20,7 @@ from mercer.experiments.records import (
     Setting,
     Table,
 )
-from mercer.experiments.sogp import CRITERIA, kernel
+from mercer.experiments.sogp import kernel
 from mercer.experiments.usps import (
     CLASSES,
     FOUR,
@@ -33,6 +33,7 @@ from mercer.experiments.usps import (
     signs,
 )
 from mercer.inference._online_sweeps import refine
+from mercer.inference.online import CRITERIA
 from mercer.likelihoods import Probit
 
 __all__ = ["EXPERIMENT"]

@@ -10,12 +10,9 @@ from numpy.typing import NDArray
 from mercer.inference.online import OnlineProcess
 from mercer.kernels import RBF
 
-__all__ = ["CRITERIA", "Latent", "kernel", "latent"]
+__all__ = ["Latent", "kernel", "latent"]
 
 Floats = NDArray[np.float64]
-
-#: By what points are removed: the paper's score, and the divergence.
-CRITERIA = ("mean", "kl")
 
 
 class Latent(NamedTuple):

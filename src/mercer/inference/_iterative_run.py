@@ -155,7 +155,7 @@ def run(
     if not is_exact:
         Z, W = _probes(pre, settings.n_probes, problem.seed)
     right = np.hstack([Y, H, Z])
-    probes = len(Y[0]) + H.shape[1]
+    probes = outputs + H.shape[1]
 
     def enough(B: Floats, A: Floats, R: Floats, rho: Floats, columns: Indices) -> NDArray[Any]:
         done = np.asarray(rho <= _PROBES**2 * n)

@@ -2,21 +2,49 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from mercer.inference._online_moments import refresh
 from mercer.inference._tilted import Tilted
+from mercer.kernels import Kernel
 from mercer.likelihoods import Gaussian, Likelihood
 from mercer.linalg.recursion import Arrays, Block, Rules, recursion
 from mercer.linalg.smoothing import SITES
 
-__all__ = ["learn_rows"]
+__all__ = ["block_of", "learn_rows"]
 
 Floats = NDArray[np.float64]
 
 # A row of more weight than this is learned in as many steps, of a power of the likelihood each.
 _STEPS = 100
+
+
+def block_of(
+    kernel: Kernel, X: Any, rows: Any, features: Floats, Y: Floats, w: Floats, covariances: int
+) -> Block:
+    """Return the block of rows that are learned together, without their offsets.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    X, Y, w : the rows (b of them), their observations (b, P) and weights
+    rows : inputs
+        All that can be points meanwhile; none for a degenerate process.
+    features : array of shape (b, r)
+        Explicit functions, of a degenerate process phi(x) itself.
+    covariances : int
+    """
+    b, shape = len(X), Y.shape
+    values, variances = np.empty((b, 0)), np.zeros(b)
+    if len(rows):
+        # In one call: what rows of the block have with each other is found twice, which costs less
+        # than a call for each half.
+        values, variances = kernel(X, rows), np.array(kernel.diag(X), dtype=float)
+    mean, spread = np.zeros(shape), np.zeros((b, covariances))
+    return Block(values, variances, features, Y, np.zeros(shape), w, mean, spread, np.zeros(b))
 
 
 def learn_rows(A: Arrays, rules: Rules, block: Block, likelihood: Likelihood) -> None:

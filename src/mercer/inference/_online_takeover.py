@@ -11,14 +11,16 @@ from scipy.linalg.lapack import dpstrf
 
 from mercer.compute import blas_for
 from mercer.inference._online_moments import refresh
+from mercer.kernels import Kernel
 from mercer.likelihoods import Gaussian, Likelihood
 from mercer.linalg import solve_lower
 from mercer.linalg.recursion import Arrays, recursion
+from mercer.means import Mean
 from mercer.posterior import Dense, InverseTriangular, Posterior
 from mercer.posterior.factors import Factor, RowBlock
 from mercer.posterior.pruning import restrict
 
-__all__ = ["joined", "lifted", "remove_redundant", "sound"]
+__all__ = ["joined", "lifted", "remove_redundant", "require_same_model", "within"]
 
 Floats = NDArray[np.float64]
 
@@ -66,17 +68,18 @@ def _back(L: Floats, right: Floats) -> Floats:
     return solve_lower(L, np.array(right, order="F"), transpose=True, overwrite=True)
 
 
-def sound(posterior: Posterior, floor: float) -> tuple[Posterior, float]:
-    """Return a posterior (w = 1) without points that are all but determined, and what that costs.
+def within(posterior: Posterior, most: int, floor: float) -> tuple[Posterior, float]:
+    """Return a posterior (w = 1) on no more than `most` points, all of them new, and what it costs.
 
     Of each that stays those before it, in order of novelty, leave more than `floor` of k(x, x).
     """
-    if not posterior.n_basis:
-        return posterior, 0.0
-    kept, _ = _by_novelty(posterior, _SLACK * floor)
-    if len(kept) == posterior.n_basis:
-        return posterior, 0.0
-    return restrict(posterior, np.sort(kept))
+    loss = 0.0
+    if posterior.n_basis:
+        kept, _ = _by_novelty(posterior, _SLACK * floor)
+        if len(kept) < posterior.n_basis:
+            posterior, loss = restrict(posterior, np.sort(kept))
+    posterior, more = posterior.prune(most)
+    return posterior, loss + more
 
 
 def _by_novelty(posterior: Posterior, least: float) -> tuple[NDArray[np.intp], Floats]:
@@ -104,6 +107,25 @@ def remove_redundant(A: Arrays, floor: float) -> None:
         recursion().remove(A, j)
     if A.m < before:
         refresh(A)
+
+
+def require_same_model(
+    posterior: Posterior, kernel: Kernel, mean: Mean, scale: Floats, weight: int
+) -> None:
+    """Raise ValueError for a posterior with another kernel, mean, weight w, units or outputs."""
+    parts = (
+        ("kernel", kernel, posterior.kernel),
+        ("mean", mean, posterior.mean_function),
+        ("weight", weight, posterior.weight),
+        ("scale", scale.tolist(), posterior.scale.tolist()),
+    )
+    for name, own, other in parts:
+        if own != other:
+            raise ValueError(
+                "a posterior that takes the place of another must be of the same model: its "
+                f"{name} is {other!r}, and that of the model is {own!r}. For another model there "
+                "is from_posterior"
+            )
 
 
 def joined(posteriors: Sequence[Posterior], likelihood: Likelihood, **changes: Any) -> Posterior:

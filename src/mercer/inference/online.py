@@ -28,15 +28,20 @@ from mercer.inference._online_moments import (
     refresh,
     unpacked,
 )
-from mercer.inference._online_rows import learn_rows
-from mercer.inference._online_takeover import lifted, remove_redundant, sound
+from mercer.inference._online_rows import block_of, learn_rows
+from mercer.inference._online_rules import options_of, require_defaults, rules_of
+from mercer.inference._online_takeover import (
+    lifted,
+    remove_redundant,
+    require_same_model,
+    within,
+)
 from mercer.kernels import Kernel
 from mercer.likelihoods import Likelihood
 from mercer.linalg.recursion import (
     CRITERIA,
     NOVELTIES,
     Arrays,
-    Block,
     Rules,
     empty_arrays,
     recursion,
@@ -52,9 +57,6 @@ Floats = NDArray[np.float64]
 
 # Rows whose kernel values are found together: with the points and with each other.
 _BLOCK = 128
-# The least variance of a point given the others, in units of k(x, x): with it Q is right to many
-# digits, and with less than the first to none. Q has entries as large as its inverse.
-_LEAST, _FLOOR = 1e-8, 1e-6
 
 
 class Before(NamedTuple):
@@ -122,7 +124,7 @@ class OnlineProcess:
         arrays = empty_arrays(max_basis + 1, 0, n_outputs, covariances)
         units = np.ones(n_outputs) if scale is None else np.array(scale, dtype=float)
         self._set(Basis(kernel), likelihood, mean, arrays, units, 1)
-        self.rules = _rules(max_basis, tol, novelty, criterion, forget)
+        self.rules = rules_of(max_basis, tol, novelty, criterion, forget)
 
     def _set(
         self,
@@ -166,14 +168,12 @@ class OnlineProcess:
         if lift and not posterior.weight:
             posterior = lifted(posterior)
         most = max(posterior.n_basis, 1) if max_basis is None else max_basis
-        rules = _rules(most, tol, novelty, criterion, forget)
+        rules = rules_of(most, tol, novelty, criterion, forget)
         loss = 0.0
         if posterior.weight:
-            posterior, loss = sound(posterior, rules.floor)
-            posterior, more = posterior.prune(most)
-            loss += more
+            posterior, loss = within(posterior, most, rules.floor)
         else:
-            _require_defaults(max_basis, rules)
+            require_defaults(max_basis, rules)
             rules = rules._replace(max_basis=-1)
         c = n_covariances(likelihood, posterior.n_outputs)
         arrays = arrays_of(posterior, most + 1, c)
@@ -192,32 +192,8 @@ class OnlineProcess:
         the posterior over comes to that. Kernel, mean, outputs, their units and the weight w must
         be those of this one.
         """
-        own = self.kernel, self.mean_function, self._weight, self.scale.tolist()
-        given = (
-            posterior.kernel,
-            posterior.mean_function,
-            posterior.weight,
-            posterior.scale.tolist(),
-        )
-        for name, mine, other in zip(
-            ("kernel", "mean", "weight", "scale"), own, given, strict=True
-        ):
-            if mine != other:
-                raise ValueError(
-                    f"a posterior that takes the place of another must be of the same model: its "
-                    f"{name} is {other!r}, and that of the model is {mine!r}. For another model "
-                    "there is from_posterior"
-                )
-        options: dict[str, Any] = {}
-        if self._weight:
-            rules = self.rules
-            options = {
-                "max_basis": rules.max_basis,
-                "tol": rules.tol,
-                "novelty": NOVELTIES[rules.novelty],
-                "criterion": CRITERIA[rules.criterion],
-                "forget": 1.0 - rules.keep,
-            }
+        require_same_model(posterior, self.kernel, self.mean_function, self.scale, self._weight)
+        options = options_of(self.rules) if self._weight else {}
         new = self.from_posterior(posterior, self.likelihood, **options)
         new.rules = self.rules
         new._arrays.sums[:] += self._arrays.sums
@@ -304,30 +280,19 @@ class OnlineProcess:
             self._arrays.sums[1:], self.n_seen = evidence, seen
 
     def _learn_block(self, X: Any, Y: Floats, w: Floats, before: Before) -> None:
-        block_kernel = np.empty((len(X), 0))
+        rows = X[:0]
         if self._weight:
             points = self.points
             rows = np.concatenate([points, X]) if len(points) else np.array(X)
-            # In one call: what rows of the block have with each other is found twice, which costs
-            # less than a call for each half.
-            block_kernel = self.kernel(X, rows)
             source = np.zeros_like(self._arrays.source)
             source[: len(points)] = np.arange(len(points))
             self._arrays, self._rows = self._arrays._replace(source=source), rows
         A = self._arrays
-        block = Block(
-            block_kernel,
-            np.array(self.kernel.diag(X) if self._weight else np.zeros(len(X)), dtype=float),
-            self._features(X),
-            Y,
-            np.array(self.mean_function(X, len(A.mu)) / self.scale, dtype=float),
-            w,
-            before.mean,
-            np.zeros((len(X), len(A.S))),
-            before.log_density,
-        )
+        block = block_of(self.kernel, X, rows, self._features(X), Y, w, len(A.S))
+        block.offsets[:] = self.mean_function(X, len(A.mu)) / self.scale
         learn_rows(A, self.rules, block, self.likelihood)
-        before.var[:] = block.spread
+        before.mean[:], before.var[:] = block.mean, block.spread
+        before.log_density[:] = block.log_density
 
     def _features(self, X: Any) -> Floats:
         """Return h(x), or of a degenerate process phi(x), at the rows of X."""
@@ -394,9 +359,9 @@ class OnlineProcess:
 
         The parameters are those of the class.
         """
-        rules = _rules(max_basis, tol, novelty, criterion, forget)
+        rules = rules_of(max_basis, tol, novelty, criterion, forget)
         if not self._weight:
-            _require_defaults(None, rules)
+            require_defaults(None, rules)
             return 0.0
         if self.rules.keep < 1.0 and rules.keep == 1.0:
             refresh(self._arrays)
@@ -404,32 +369,3 @@ class OnlineProcess:
         if max_basis >= len(self._arrays.K):
             self._arrays = grown(self._arrays, max_basis + 1)
         return self.prune(max_basis)
-
-
-def _rules(max_basis: int, tol: float, novelty: str, criterion: str, forget: float) -> Rules:
-    choices = (
-        _position("criterion", criterion, CRITERIA),
-        _position("novelty", novelty, NOVELTIES),
-    )
-    floor = max(min(float(tol), _FLOOR), _LEAST) if novelty == "geometry" else _FLOOR
-    return Rules(int(max_basis), *choices, float(tol), floor, 1.0 - float(forget))
-
-
-def _require_defaults(max_basis: int | None, rules: Rules) -> None:
-    """Raise ValueError for what decides about points, or forgets, where there are weights alone."""
-    usual = _rules(rules.max_basis, 1e-6, "geometry", "kl", 0.0)
-    given = [name for name, own in rules._asdict().items() if own != getattr(usual, name)]
-    given = ["forget" if name == "keep" else name for name in given if name != "floor"]
-    given = [*given, *([] if max_basis is None else ["max_basis"])]
-    if given:
-        raise ValueError(
-            "of a degenerate posterior (w = 0) the weights alone are updated: points neither come "
-            f"nor go, and nothing of them is forgotten, so that {', '.join(given)} would do "
-            "nothing. Leave that out, or go on under the full kernel with lift=True"
-        )
-
-
-def _position(name: str, given: str, choices: tuple[str, ...]) -> int:
-    if given not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {given!r}")
-    return choices.index(given)

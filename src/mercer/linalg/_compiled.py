@@ -13,17 +13,13 @@ from numba import float64, int64, njit, types, void
 
 from mercer.linalg._elementary import COMMON as _COMMON
 from mercer.linalg._elementary import MAP as _MAP
+from mercer.linalg._elementary import SUM as _SUM
+from mercer.linalg._elementary import Given, GivenVector
 from mercer.linalg._elementary import exp as _exp
 from mercer.linalg._elementary import log1p as _log1p
 
 Vector = float64[::1]
 Matrix = float64[:, ::1]
-# What is only read may be read-only: the points of a posterior are.
-Given = types.Array(float64, 2, "C", readonly=True)
-GivenVector = types.Array(float64, 1, "C", readonly=True)
-
-# "reassoc" lets sums run in vector registers. It does not assume the absence of infinities or NaN.
-_SUM = {**_COMMON, "fastmath": {"contract", "reassoc", "nsz"}}
 
 # Columns are taken in groups so that a group of the second tile's rows stays in the L1/L2 cache.
 _COLUMNS = 32

@@ -12,6 +12,11 @@ from numba.extending import intrinsic
 # divisor, which would keep a loop from being vectorised.
 COMMON = {"nogil": True, "cache": True, "error_model": "numpy"}
 MAP = {**COMMON, "fastmath": {"contract"}}
+# "reassoc" lets sums run in vector registers. It does not assume the absence of infinities or NaN.
+SUM = {**COMMON, "fastmath": {"contract", "reassoc", "nsz"}}
+#: What is only read may be read-only: the points of a posterior are.
+Given = types.Array(float64, 2, "C", readonly=True)
+GivenVector = types.Array(float64, 1, "C", readonly=True)
 
 _ROUND = 6755399441055744.0  # 1.5 * 2^52: adding it leaves the nearest integer in the low bits
 _LOG2_E = 1.4426950408889634

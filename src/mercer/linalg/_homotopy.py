@@ -10,13 +10,11 @@ import math
 import numpy as np
 from numba import float64, int64, njit, types, void
 
-from mercer.linalg._elementary import COMMON
+from mercer.linalg._elementary import COMMON, SUM, Given, GivenVector
 from mercer.linalg._homotopy_twins import BLOCKED as _BLOCKED
 from mercer.linalg.homotopy import Homotopy
 
 __all__ = ["aim", "factorise", "follow"]
-
-_SUM = {**COMMON, "fastmath": {"contract", "reassoc", "nsz"}}
 
 _Vector = float64[::1]
 _Matrix = float64[:, ::1]
@@ -39,11 +37,9 @@ _State = types.NamedTuple(
     ),
     Homotopy,
 )
-_Given = types.Array(float64, 2, "C", readonly=True)
-_GivenVector = types.Array(float64, 1, "C", readonly=True)
 
 
-@njit(float64(_Vector, _Vector, int64), **_SUM)
+@njit(float64(_Vector, _Vector, int64), **SUM)
 def _dot(a, b, k):  # type: ignore[no-untyped-def]
     total = 0.0
     for i in range(k):
@@ -51,7 +47,7 @@ def _dot(a, b, k):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(void(_State, int64, _Given, float64), **COMMON)
+@njit(void(_State, int64, Given, float64), **COMMON)
 def _join(A, j, G, floor):  # type: ignore[no-untyped-def]
     k = A.whole[0]
     row = A.L[k]
@@ -94,7 +90,7 @@ def _leave(A, i):  # type: ignore[no-untyped-def]
             A.L[row, t + 1] = cosine * y - sine * x
 
 
-@njit(void(_State, _GivenVector, _GivenVector, _GivenVector, int64), **COMMON)
+@njit(void(_State, GivenVector, GivenVector, GivenVector, int64), **COMMON)
 def aim(A, c, d, lam, first):  # type: ignore[no-untyped-def]
     for t in range(first, A.whole[0]):
         j = A.active[t]
@@ -108,7 +104,7 @@ def _block(A, j, tau):  # type: ignore[no-untyped-def]
     A.leaves[j] += 1
 
 
-@njit(int64(_State, int64, float64, float64, _Given), **COMMON)
+@njit(int64(_State, int64, float64, float64, Given), **COMMON)
 def _exchanged(A, j, s, tau, G):  # type: ignore[no-untyped-def]
     k = A.whole[0]
     a = np.empty(k)
@@ -129,7 +125,7 @@ def _exchanged(A, j, s, tau, G):  # type: ignore[no-untyped-def]
     return found
 
 
-@njit(void(_State, _Given, _GivenVector, _GivenVector), **_SUM)
+@njit(void(_State, Given, GivenVector, GivenVector), **SUM)
 def _solve(A, G, c, d):  # type: ignore[no-untyped-def]
     k, m = A.whole[0], c.size
     p, q, v0, v1 = A.p, A.q, A.v0, A.v1
@@ -163,7 +159,7 @@ def _solve(A, G, c, d):  # type: ignore[no-untyped-def]
             v1[j] -= b * last[j]
 
 
-@njit(void(_State, _Given, float64), **COMMON)
+@njit(void(_State, Given, float64), **COMMON)
 def factorise(A, G, floor):  # type: ignore[no-untyped-def]
     wanted = A.active[: A.whole[0]].copy()
     A.whole[0] = 0
@@ -174,13 +170,13 @@ def factorise(A, G, floor):  # type: ignore[no-untyped-def]
 @njit(
     float64(
         _State,
-        _Given,
-        _GivenVector,
-        _GivenVector,
-        _GivenVector,
-        _GivenVector,
+        Given,
+        GivenVector,
+        GivenVector,
+        GivenVector,
+        GivenVector,
         float64,
-        _GivenVector,
+        GivenVector,
         _Matrix,
         float64,
         int64,

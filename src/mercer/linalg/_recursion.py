@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import float64, int64, njit, types
+from numba import int64, njit, types
 
-from mercer.linalg._elementary import MAP
+from mercer.linalg._elementary import MAP, GivenVector
 from mercer.linalg._recursion_matrices import Matrix, Vector
 from mercer.linalg._recursion_steps import (
     Choice,
@@ -34,10 +34,9 @@ _Block = types.NamedTuple(
 #: Whether `advance` goes over the rows of a block by itself.
 COMPILED = True
 _GAUSSIAN = SITES.index("gaussian")
-_Site = types.Array(float64, 1, "C", readonly=True)
 
 
-@njit(int64(State, Choice, _Block, int64, _Site, int64, int64), **MAP)
+@njit(int64(State, Choice, _Block, int64, GivenVector, int64, int64), **MAP)
 def advance(A, rules, block, kind, parameters, old, start):  # type: ignore[no-untyped-def]
     """Learn the rows of a block from `start` on, in their order, by a compiled site.
 

@@ -9,16 +9,15 @@ from __future__ import annotations
 
 from numba import float64, int64, njit, void
 
-from mercer.linalg._elementary import COMMON, MAP
+from mercer.linalg._elementary import MAP, SUM
 
 Vector = float64[::1]
 Matrix = float64[:, ::1]
 SQUARE = 4  # rows that `times` takes at once
 _WIDE = 8  # updates go on to a multiple of this, which is a vector or two, rather than end in one
-_SUM = {**COMMON, "fastmath": {"contract", "reassoc", "nsz"}}
 
 
-@njit(void(Matrix, int64, Vector, Vector), **_SUM)
+@njit(void(Matrix, int64, Vector, Vector), **SUM)
 def times(A, n, x, out):  # type: ignore[no-untyped-def]
     # out[:n] = A[:n, :n] x[:n]; each entry is used twice while it is there
     out[:n] = 0.0
@@ -82,7 +81,7 @@ def add_two(A, n, a, x, b, y):  # type: ignore[no-untyped-def]
             row[j] += a * (s * x[j]) + b * (t * y[j])
 
 
-@njit(float64(Vector, Vector, int64), **_SUM)
+@njit(float64(Vector, Vector, int64), **SUM)
 def dot(x, y, n):  # type: ignore[no-untyped-def]
     total = 0.0
     for i in range(n):

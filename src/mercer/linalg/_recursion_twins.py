@@ -212,7 +212,8 @@ def cheapest(A: Arrays, rules: Rules) -> int:
     m, r = A.m, A.n_features
     q = np.diagonal(A.Q)[:m]
     if rules.criterion == 0:
-        scores = np.abs(A.alpha[:, :m]) / q  # (SOGP 3.18), of the newest point (SOGP 3.17)
+        # (SOGP 3.18), and of the newest point (SOGP 3.17), which leaves out the absolute value
+        scores = np.abs(A.alpha[:, :m]) / q
     else:  # twice the divergence; see `posterior.pruning_greedy`
         precisions = np.einsum("cii->ci", A.P)[:, r : r + m]
         scores = np.log(np.maximum(precisions / q, TINY))
@@ -224,7 +225,9 @@ def remove(A: Arrays, j: int) -> None:
     """Remove point j and add what that costs (SOGP 3.16); the last point takes its place.
 
     Of the moments a row and a column go. With t = Q_j/Q_jj, alpha loses alpha_j t, the diagonal of
-    C gains C_jj t^2 - 2 t C_j, Q loses Q_jj t t', and P a Schur complement.
+    C gains C_jj t^2 - 2 t C_j, Q loses Q_jj t t', and P a Schur complement. The derivation in the
+    paper's appendix misprints three of its steps: (E.4) is C k = C_j/C_jj, in (E.9) the term with
+    Q_j/Q_jj is subtracted, and in (E.10) the first term that is added has the scalar C_jj.
     """
     m, r = A.m, A.n_features
     n, last = r + m, m - 1

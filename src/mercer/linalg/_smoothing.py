@@ -12,13 +12,13 @@ import math
 from numba import float64, int64, njit, types
 
 from mercer.linalg._elementary import MAP as _MAP
+from mercer.linalg._elementary import GivenVector
 from mercer.linalg._smoothing_kinked import clipped as _clipped
 from mercer.linalg._smoothing_kinked import insensitive as _insensitive
 from mercer.linalg._smoothing_logistic import logistic as _logistic
 from mercer.linalg._smoothing_normal import LOG_ROOT_2PI as _LOG_ROOT_2PI
 from mercer.linalg._smoothing_normal import tail as _tail
 from mercer.linalg._smoothing_poisson import poisson as _poisson
-from mercer.linalg._smoothing_steps import GivenVector
 from mercer.linalg._smoothing_student import student as _student
 from mercer.linalg.smoothing import SITES
 

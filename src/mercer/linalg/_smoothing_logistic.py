@@ -8,9 +8,9 @@ import numpy as np
 from numba import float64, njit, types
 from scipy.special import expit
 
-from mercer.linalg._elementary import MAP
+from mercer.linalg._elementary import MAP, SUM
 from mercer.linalg._elementary import exp as _exp
-from mercer.linalg._smoothing_steps import SUM, Floats, off_normal, wide
+from mercer.linalg._smoothing_steps import Floats, off_normal, wide
 
 # The poles are at odd multiples of i pi. On a line at a distance of 2.9 from the real one the
 # integrand is larger by a factor of exp(5 + 4.2/var) at most: with this step the rule is good to

@@ -67,27 +67,18 @@ def _gap(x):  # type: ignore[no-untyped-def]
     return (even + s * odd) / (x + 1.0)
 
 
-@njit(types.UniTuple(float64, 2)(float64), **MAP)
-def hazard(x):  # type: ignore[no-untyped-def]
-    """h = phi(x)/Q(x) and h - x, both positive (h may underflow to 0): h is about x far above."""
-    away = min(abs(x), _FURTHEST)
-    g = _gap(away)
-    if x >= 0.0:
-        return away + g, g
-    # Q(x) = 1 - Q(-x) = 1 - phi/(away + g)
-    phi = math.exp(-0.5 * away * away) / _ROOT_2PI
-    h = phi / (1.0 - phi / (away + g))
-    return h, h + away
-
-
 @njit(types.UniTuple(float64, 3)(float64), **MAP)
 def tail(x):  # type: ignore[no-untyped-def]
-    """log Q(x), with h and h - x as `hazard` has them."""
+    """log Q(x), h = phi(x)/Q(x) and h - x, the last two positive: h is about x far above.
+
+    h may underflow to 0.
+    """
     away = min(abs(x), _FURTHEST)
     g = _gap(away)
     if x >= 0.0:
         h = away + g
         return -0.5 * x * x - LOG_ROOT_2PI - math.log(h), h, g
+    # Q(x) = 1 - Q(-x) = 1 - phi/(away + g)
     phi = math.exp(-0.5 * away * away) / _ROOT_2PI
     beyond = phi / (away + g)
     h = phi / (1.0 - beyond)

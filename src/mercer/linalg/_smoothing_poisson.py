@@ -7,11 +7,11 @@ import math
 import numpy as np
 from numba import float64, njit, types
 
-from mercer.linalg._elementary import MAP
+from mercer.linalg._elementary import MAP, SUM
 from mercer.linalg._elementary import exp as _exp
 from mercer.linalg._smoothing_gamma import bend, reaches, step_for
 from mercer.linalg._smoothing_normal import LOG_ROOT_2PI
-from mercer.linalg._smoothing_steps import SUM, Floats, off_normal, wide
+from mercer.linalg._smoothing_steps import Floats, off_normal, wide
 
 _Three = types.UniTuple(float64, 3)
 _DROP = 36.0

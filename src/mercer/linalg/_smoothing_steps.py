@@ -16,14 +16,11 @@ from numba import float64, njit, types
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from mercer.linalg._elementary import COMMON
+from mercer.linalg._elementary import SUM, GivenVector
 from mercer.linalg._elementary import exp as _exp
 from mercer.linalg._smoothing_normal import LOG_ROOT_2PI, tail
 
 Floats = NDArray[np.float64]
-GivenVector = types.Array(float64, 1, "C", readonly=True)
-# "reassoc" lets sums run in vector registers.
-SUM = {**COMMON, "fastmath": {"contract", "reassoc", "nsz"}}
 
 _ROOT_2PI = math.sqrt(2.0 * math.pi)
 # k^2: near the best for the logistic function, and good enough for others.

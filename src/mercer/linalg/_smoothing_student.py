@@ -6,10 +6,9 @@ import math
 
 from numba import float64, njit, types
 
-from mercer.linalg._elementary import MAP
+from mercer.linalg._elementary import MAP, SUM
 from mercer.linalg._elementary import exp as _exp
 from mercer.linalg._smoothing_gamma import reaches, step_for
-from mercer.linalg._smoothing_steps import SUM
 
 # What is so far below the top, by its logarithm, is worth nothing.
 _DROP = 37.0

@@ -1,4 +1,4 @@
-"""Rows chosen by chance."""
+"""Rows chosen by chance, or by their places."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from numpy.typing import NDArray
 
 from mercer.selection.checks import whole_number
 
-__all__ = ["random_subset"]
+__all__ = ["random_subset", "spread_rows"]
+
+# The golden ratio: multiples of it, less their whole parts, are spread evenly over [0, 1).
+_GOLDEN = 0.6180339887498949
 
 
 def random_subset(X: Any, m: int, rng: np.random.Generator | int | None = None) -> NDArray[np.intp]:
@@ -46,3 +49,15 @@ def random_subset(X: Any, m: int, rng: np.random.Generator | int | None = None) 
     if m > n:
         raise ValueError(f"m must be at most the number of rows, {n}, got {m}")
     return np.random.default_rng(rng).permutation(n)[:m].astype(np.intp)
+
+
+def spread_rows(n: int, count: int) -> NDArray[np.intp]:
+    """Return `count` of n rows, in their order; all if there are no more.
+
+    One of each of as many stretches of the rows, at places that have no period: rows may be sorted,
+    and may alternate.
+    """
+    if n <= count:
+        return np.arange(n)
+    k = np.arange(count)
+    return np.asarray((k + (k * _GOLDEN) % 1.0) * (n / count), dtype=np.intp)

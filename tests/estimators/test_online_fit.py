@@ -1,0 +1,224 @@
+"""On-line models that are kept, given other options, refused and interrupted."""
+
+from __future__ import annotations
+
+import pickle
+import signal
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mercer import (
+    GPRegressor,
+    OnlineGPRegressor,
+    load,
+    means,
+    save,
+)
+from mercer.estimators.online_start import sample_of
+from mercer.inference.online import OnlineProcess
+from mercer.kernels import RBF, Tanh
+from mercer.likelihoods import Gaussian, Laplace, Probit
+
+from .online_cases import (
+    FIRST,
+    KERNEL,
+    NEW,
+    REST,
+    X,
+    Y,
+    finite,
+    near,
+    same,
+    streaming,
+)
+
+
+@pytest.mark.parametrize("max_basis", [12, 80])
+def test_a_saved_model_goes_on_bit_by_bit(tmp_path, max_basis):
+    model = streaming(max_basis=max_basis).partial_fit(X[FIRST], Y[FIRST])
+    path = tmp_path / "model.mercer"
+    save(model, path)
+    for again in (load(path), pickle.loads(pickle.dumps(model))):
+        same(again, model)
+        going = streaming(max_basis=max_basis).partial_fit(X[FIRST], Y[FIRST])
+        same(again.partial_fit(X[REST], Y[REST]), going.partial_fit(X[REST], Y[REST]))
+
+
+def test_waiting_rows_are_saved(tmp_path):
+    model = OnlineGPRegressor(n_init=40, max_iter=5).partial_fit(X[FIRST], Y[FIRST])
+    path = tmp_path / "model.mercer"
+    save(model, path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        whole = OnlineGPRegressor(n_init=40, max_iter=5).partial_fit(X, Y)
+        same(load(path).partial_fit(X[REST], Y[REST]), whole)
+
+
+def test_frames_keep_their_names():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(X, columns=["a", "b"])
+    model = OnlineGPRegressor(1.5 * RBF(1.0).on("b"), Gaussian(0.1)).partial_fit(frame, Y)
+    assert list(model.feature_names_in_) == ["a", "b"]
+    model.partial_fit(frame, Y)
+    with pytest.raises(ValueError, match="feature names"):
+        model.partial_fit(frame[["b", "a"]], Y)
+    with pytest.raises(ValueError, match="feature names"):
+        model.partial_fit(frame[["a"]], Y)
+    assert model.n_seen_ == 120
+
+
+def test_fit_starts_anew():
+    model = streaming(optimizer=None)
+    model.partial_fit(X, 5.0 + Y).fit(X[FIRST], Y[FIRST])
+    same(model, streaming(optimizer=None).fit(X[FIRST], Y[FIRST]))
+    model.partial_fit(X[REST], Y[REST])
+    assert model.n_seen_ == 60
+
+
+def test_a_failed_call_changes_nothing():
+    model = streaming().partial_fit(X, Y)
+    wanted = model.predict(NEW)
+    for wrong in (np.full(60, np.nan), Y[:-1]):
+        with pytest.raises(ValueError, match=r"NaN|inconsistent|rows"):
+            model.partial_fit(X, wrong)
+    np.testing.assert_array_equal(model.predict(NEW), wanted)
+    fresh = streaming()
+    with pytest.raises(ValueError, match="NaN"):
+        fresh.partial_fit(X, np.full(60, np.nan))
+    assert not hasattr(fresh, "n_features_in_")
+
+
+def test_the_sample_is_spread_over_all_rows():
+    rows = sample_of(100_000, 100)
+    assert len(rows) == len(np.unique(rows)) == 500
+    assert np.all(np.diff(rows) > 0) and rows[-1] < 100_000
+    for period in (2, 7, 200):  # no period of the rows is met or missed
+        share = np.bincount(rows % period, minlength=period) / 500
+        assert np.max(np.abs(share - 1.0 / period)) < 0.05
+    assert len(sample_of(100_000, 700)) == 700
+    np.testing.assert_array_equal(sample_of(30, 10), np.arange(30))
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"max_basis": 0}, "max_basis"),
+        ({"tol": -1.0}, "tol"),
+        ({"tol": "small"}, "tol"),
+        ({"novelty": "none"}, "novelty"),
+        ({"criterion": "none"}, "criterion"),
+        ({"n_init": 0}, "n_init"),
+        ({"n_sweeps": 0}, "n_sweeps"),
+        ({"recycle": "often"}, "recycle"),
+        ({"forget": 1.0}, "forget"),
+        ({"forget": 0.1, "n_sweeps": 2}, "partly lost"),
+        ({"normalize_y": 1}, "normalize_y"),
+        ({"kernel": "precomputed"}, "GPRegressor for kernel='precomputed'"),
+        ({"kernel": Tanh()}, "Mercer"),
+        ({"likelihood": Gaussian([0.1] * 60)}, "sample_weight"),
+        ({"likelihood": Probit()}, "OnlineGPClassifier"),
+        ({"mean": means.Constant(estimate="integrate")}, "from_posterior"),
+        ({"likelihood": Laplace(0.1), "normalize_y": True}, "normalize_y"),
+        ({"optimizer": "adam"}, "optimizer"),
+    ],
+)
+def test_refusals(options, text):
+    model = OnlineGPRegressor(**({"kernel": KERNEL, "likelihood": Gaussian(0.1)} | options))
+    for call in (model.fit, model.partial_fit):
+        with pytest.raises(ValueError, match=text):
+            call(X, Y)
+    assert not hasattr(model, "n_features_in_")
+
+
+def test_heuristic_sweeps_may_forget():
+    streaming(forget=0.1, n_sweeps=2, recycle="heuristic", optimizer=None).fit(X, Y)
+
+
+def test_ctrl_c_keeps_what_was_learned(monkeypatch):
+    rows, targets = np.tile(X, (30, 1)), np.tile(Y, 30)
+    learn = OnlineProcess.learn
+    model = streaming(optimizer=None, max_basis=10)
+
+    def interrupted(self, *args):
+        if self.n_seen == 512:
+            signal.raise_signal(signal.SIGINT)
+        return learn(self, *args)
+
+    monkeypatch.setattr(OnlineProcess, "learn", interrupted)
+    model.fit(rows, targets)
+    assert model.status_ == "interrupted"
+    assert model.n_seen_ == 1024
+    finite(model)
+    part = streaming(max_basis=10)
+    with pytest.raises(KeyboardInterrupt):
+        part.partial_fit(rows, targets)
+    assert part.n_seen_ == 1024
+    finite(part)
+    monkeypatch.undo()
+    part.partial_fit(rows[1024:], targets[1024:])
+    near(part, streaming(max_basis=10).partial_fit(rows, targets))
+
+
+@pytest.mark.parametrize("rows", [1, 512, 600])
+def test_ctrl_c_is_not_lost_where_it_comes_with_the_last_rows(rows, monkeypatch):
+    """Else a loop over single rows could not be ended."""
+    inputs, targets = np.tile(X, (10, 1))[:rows], np.tile(Y, 10)[:rows]
+    learn = OnlineProcess.learn
+
+    def interrupted(self, X, *args):
+        found = learn(self, X, *args)
+        if self.n_seen == rows:
+            signal.raise_signal(signal.SIGINT)
+        return found
+
+    monkeypatch.setattr(OnlineProcess, "learn", interrupted)
+    for name in ("learn", "partial_fit"):
+        model = streaming(max_basis=10)
+        with pytest.raises(KeyboardInterrupt):
+            getattr(model, name)(inputs, targets)
+        assert model.n_seen_ == rows
+    once = streaming(optimizer=None, max_basis=10).fit(inputs, targets)
+    assert (once.status_, once.n_seen_) == ("complete", rows)
+    for recycle in ("sites", "heuristic"):
+        twice = streaming(optimizer=None, max_basis=10, n_sweeps=2, recycle=recycle)
+        assert twice.fit(inputs, targets).status_ == "interrupted"
+        np.testing.assert_array_equal(twice.predict(NEW), once.predict(NEW))
+
+
+def test_verbose_tells_of_rows(capsys):
+    rows, targets = np.tile(X, (30, 1)), np.tile(Y, 30)
+    streaming(optimizer=None, max_basis=10, verbose=1, n_sweeps=2).fit(rows, targets)
+    lines = capsys.readouterr().err
+    assert "row 1800 of 1800, 10 basis vectors" in lines
+    assert "refining the sites of 1800 rows" in lines
+    assert "complete: 1800 rows, 10 basis vectors" in lines
+
+
+def test_memory_is_asked_for_first():
+    with pytest.raises(ValueError, match="smaller max_basis"):
+        streaming(max_basis=10**7).partial_fit(X, Y)
+
+
+def test_from_a_posterior_the_first_named_frame_names_the_columns():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(60, 2)), columns=["a", "b"])
+    y = np.sin(frame["a"].to_numpy())
+    whole = GPRegressor(RBF(1.0), Gaussian(0.01), optimizer=None).fit(frame[:30], y[:30])
+    model = OnlineGPRegressor.from_posterior(whole.posterior_, whole.likelihood_)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.partial_fit(frame[30:], y[30:])
+        model.predict(frame)
+    assert list(model.feature_names_in_) == ["a", "b"]
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame[["b", "a"]])
+
+
+def test_from_a_posterior_noise_that_is_not_chosen_is_refused():
+    X = np.linspace(0, 1, 5)[:, None]
+    whole = GPRegressor(RBF(1.0), Gaussian(0.01), optimizer=None).fit(X, X[:, 0])
+    with pytest.raises(ValueError, match="not chosen yet"):
+        OnlineGPRegressor.from_posterior(whole.posterior_, Gaussian())
