@@ -7,15 +7,18 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from mercer.inference.online import Before
-from mercer.likelihoods import Likelihood
+from mercer.likelihoods import Gaussian, Likelihood
 from mercer.likelihoods.class_probabilities import link_probabilities
 from mercer.likelihoods.observed import observed_interval, observed_mean, observed_var
 
 __all__ = ["Numbers", "classes_before", "interval_before", "label_codes", "numbers_before"]
 
 Floats = NDArray[np.float64]
+
+_LOG_ROOT_2PI = 0.5 * float(np.log(2.0 * np.pi))
 
 
 class Numbers(NamedTuple):
@@ -31,6 +34,11 @@ def numbers_before(likelihood: Likelihood, scale: Floats, before: Before, Y: Flo
 
     -inf is the log density of what could not be, or was too far away for floating point.
     """
+    if isinstance(likelihood, Gaussian):
+        std = _gaussian_std(likelihood, scale, before)
+        with np.errstate(over="ignore"):
+            logs = -0.5 * ((Y - before.mean) / std) ** 2 - np.log(std) - _LOG_ROOT_2PI
+        return Numbers(before.mean, std, np.sum(logs, axis=1))
     m, v = _in_units(scale, before)
     mean = scale * observed_mean(likelihood, m, v)
     std = scale * np.sqrt(observed_var(likelihood, m, v))
@@ -43,8 +51,16 @@ def interval_before(
     likelihood: Likelihood, scale: Floats, before: Before, coverage: float
 ) -> tuple[Floats, Floats]:
     """Return the ends (n, P) of the equal-tailed intervals of the observations."""
+    if isinstance(likelihood, Gaussian):
+        half = -ndtri(0.5 * (1.0 - coverage)) * _gaussian_std(likelihood, scale, before)
+        return before.mean - half, before.mean + half
     low, high = observed_interval(likelihood, *_in_units(scale, before), coverage)
     return scale * low, scale * high
+
+
+def _gaussian_std(likelihood: Gaussian, scale: Floats, before: Before) -> Floats:
+    """Return what `observed_var` is the square of, in the time that a stream has for it."""
+    return np.asarray(np.sqrt(before.var + likelihood.new_variance * scale**2))
 
 
 def _in_units(scale: Floats, before: Before) -> tuple[Floats, Floats]:

@@ -41,8 +41,8 @@ class Refined(NamedTuple):
 def first_sites(process: OnlineProcess, X: Any, Y: Floats, before: Before) -> list[Any]:
     """Return the sites that rows had when they were learned, one `SiteState` for each output.
 
-    In units of `process.scale`, and of weight 1: one of weight w said about w times as much, which
-    is where its site goes from here. A row that was skipped has a flat one.
+    In units of `process.scale`. A row of another weight than 1 has the site here that it would have
+    had with weight 1, and one that was skipped a flat one: places to begin at.
     """
     s = process.scale
     prior = process.mean_function(X, len(s)) / s

@@ -86,12 +86,13 @@ def _by_novelty(posterior: Posterior, least: float) -> tuple[NDArray[np.intp], F
     """Return points that are new by more than this, and V = L^-1 K_RB (k, m) on them, R by B."""
     K = np.array(posterior.kernel(posterior.basis.points), order="F")
     deviation = np.sqrt(np.maximum(np.diagonal(K), np.finfo(float).tiny))
-    K /= np.outer(deviation, deviation)
+    K /= deviation
+    K /= deviation[:, None]
     root, pivots, rank, _ = dpstrf(K, tol=least, lower=1, overwrite_a=1)
     order = np.asarray(pivots, dtype=np.intp) - 1
     rank = max(int(rank), 1)
     V = np.empty((rank, len(order)))
-    V[:, order] = np.tril(root)[:, :rank].T
+    V[:, order] = np.tril(root[:, :rank]).T
     return order[:rank], V * deviation
 
 
