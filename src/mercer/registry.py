@@ -40,6 +40,8 @@ _ELSEWHERE = (
     "mercer.inference.online",
     "mercer.estimators.online_regressor",
     "mercer.estimators.online_classifier",
+    "mercer.estimators.laplacian_regressor",
+    "mercer.estimators.laplacian_classifier",
     "mercer.estimators.committee",
     "mercer.estimators.transductive",
     "mercer.compat",

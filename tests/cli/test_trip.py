@@ -81,6 +81,19 @@ def test_a_greedy_fit_tells_what_is_proved(run, data, new, tmp_path):
     assert len(read_rows(tmp_path / "predicted.csv")) == 9
 
 
+@pytest.mark.parametrize("method", ["laplacian", "laplacian-classes"])
+def test_an_expansion_tells_its_size_and_what_is_proved(run, data, new, tmp_path, method):
+    model = str(tmp_path / "expansion.mercer")
+    target = ["fresh", "--drop", "yield"] if method == "laplacian-classes" else ["yield"]
+    fitted = run("fit", data, "-t", *target, "--method", method, "-o", model).stdout
+    known = mercer.load(model).estimator
+    assert known.gap_ <= 1e-6
+    for shown in (fitted, run("info", model).stdout):
+        assert f"{known.n_active_} functions in use" in shown and "proved to a part of" in shown
+    run("predict", model, new, "-o", str(tmp_path / "predicted.csv"))
+    assert len(read_rows(tmp_path / "predicted.csv")) == 9
+
+
 def test_a_sparse_fit_is_that_of_the_estimator(run, data, new, tmp_path):
     model, out = tmp_path / "m.mercer", tmp_path / "out.csv"
     shown = run("fit", data, "-t", "yield", "--method", "sparse", "-o", model).stdout

@@ -16,6 +16,8 @@ from mercer import (
     GPClassifier,
     GPRegressor,
     Iterative,
+    LaplacianProcessClassifier,
+    LaplacianProcessRegressor,
     OnlineGPClassifier,
     OnlineGPRegressor,
     SparseGPClassifier,
@@ -227,6 +229,12 @@ MEANS: dict[type, list[Example]] = {
         Example(means.Linear([1.0, 2.0], [[2.0, -1.0], [0.3, 0.4]])),
     ],
     means.Function: [Example(means.Function(square)), Example(means.Function(two_outputs))],
+    means.Functions: [
+        Example(means.Functions(two_outputs)),
+        Example(means.Functions(bumps, [0, 2], means.Linear()), {"X": PLANE}),
+        Example(means.Functions(two_outputs, beta=[[1.0, 2.0], [0.5, -0.3]]), {"X": PLANE}),
+        Example(means.Functions(two_outputs, beta=[1.0, 2.0], estimate=None), {"X": PLANE}),
+    ],
 }
 
 # By the name of a module of `mercer.inference`: further arguments of `check_engine`.
@@ -278,6 +286,40 @@ ESTIMATORS: dict[type, list[Example]] = {
         Example(GPRegressor(mean=means.Constant(estimate="integrate"), objective="loo")),
         Example(GPRegressor(mean=square, hyperprior=None), {"objects": {"square": square}}),
         Example(GPRegressor(inference=Iterative(tol=1e-16), mean="linear")),
+    ],
+    LaplacianProcessClassifier: [
+        Example(LaplacianProcessClassifier(RBF(1.3), optimizer=None)),
+        Example(LaplacianProcessClassifier(max_iter=3)),
+        Example(LaplacianProcessClassifier(RBF(1.3), prior_scale=2.0, optimizer=None), TWO),
+        Example(LaplacianProcessClassifier(Tanh(0.5, 0.3), "soft_margin", mean="zero"), TWO),
+        Example(LaplacianProcessClassifier(RBF(1.3), "quadratic_soft_margin"), TWO),
+    ],
+    LaplacianProcessRegressor: [
+        Example(LaplacianProcessRegressor(max_iter=3)),
+        Example(LaplacianProcessRegressor(RBF(1.3), Gaussian(0.1), optimizer=None)),
+        Example(
+            LaplacianProcessRegressor(
+                1.5 * Matern(ARD, nu=2.5) + 0.3, mean="linear", normalize_y=True, max_iter=5
+            )
+        ),
+        Example(
+            LaplacianProcessRegressor(Tanh(0.5, 0.3), prior="feature_selection", optimizer=None)
+        ),
+        Example(LaplacianProcessRegressor(RBF(1.3), prior="weight_decay", optimizer=None)),
+        Example(
+            LaplacianProcessRegressor(
+                RBF(1.3), centres=POINTS, functions=bumps, mean="zero", optimizer=None
+            ),
+            {"objects": {"bumps": bumps}},
+        ),
+        *(
+            Example(LaplacianProcessRegressor(RBF(1.3), noise, optimizer=None))
+            for noise in (
+                likelihoods.Laplace(),
+                likelihoods.Huber(),
+                likelihoods.EpsilonInsensitive(0.1),
+            )
+        ),
     ],
     OnlineGPClassifier: [
         Example(OnlineGPClassifier(2.0 * RBF(1.3), optimizer=None)),

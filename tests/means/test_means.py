@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from mercer.errors import StorageError
-from mercer.means import Constant, Function, Linear, Mean, Zero, from_spec
+from mercer.means import Constant, Function, Functions, Linear, Mean, Zero, from_spec
 from mercer.params import LogNormal, Parameter
 from mercer.registry import from_json, to_json
 
@@ -396,3 +396,28 @@ def test_specs(spec, want):
 def test_bad_specs(spec):
     with pytest.raises(ValueError, match='mean must be None, "zero", "constant", "linear"'):
         from_spec(spec)
+
+
+def test_functions_are_regressors_and_refuse_what_is_none():
+    X = np.linspace(-1.0, 1.0, 6)[:, None]
+
+    def powers(X):
+        return np.column_stack([X[:, 0] ** 2, X[:, 0] ** 3, np.ones(len(X))])
+
+    mean = Functions(powers, [0, 2], Linear())
+    wanted = np.column_stack([X[:, 0] ** 2, np.ones(6), np.ones(6), X[:, 0]])
+    np.testing.assert_array_equal(mean.features(X), wanted)
+    known = mean.with_coefficients([[1.0], [2.0], [3.0], [4.0]])
+    np.testing.assert_allclose(known(X)[:, 0], wanted @ [1.0, 2.0, 3.0, 4.0])
+    for build, text in (
+        (lambda: Functions(3.0), "function of X"),
+        (lambda: Functions(powers, [0.5]), "whole numbers"),
+        (lambda: Functions(powers, rest="linear"), "must be a mean"),
+        (lambda: Functions(powers, beta=[1.0, 2.0, 3.0], n_outputs=2), "2 outputs"),
+        (lambda: Functions(powers, [7]).features(X), "function 7"),
+        (lambda: Functions(lambda X: X[:, 0]).features(X), r"shape \(6, q\)"),
+        (lambda: Functions(lambda X: np.log(-np.abs(X))).features(X), "finite"),
+        (lambda: Functions(powers, beta=[1.0, 2.0]).features(X), "2 coefficients, but 3"),
+    ):
+        with np.errstate(all="ignore"), pytest.raises(ValueError, match=text):
+            build()

@@ -53,6 +53,18 @@ def _online_classes(**options: Any) -> Any:
     return OnlineGPClassifier(**options)
 
 
+def _laplacian(**options: Any) -> Any:
+    from mercer.estimators import LaplacianProcessRegressor
+
+    return LaplacianProcessRegressor(**options)
+
+
+def _laplacian_classes(**options: Any) -> Any:
+    from mercer.estimators import LaplacianProcessClassifier
+
+    return LaplacianProcessClassifier(**options)
+
+
 _OWN = ("max_basis", "forget")
 
 METHODS = {
@@ -65,5 +77,11 @@ METHODS = {
         _online_classes,
         of_classes=True,
         own=_OWN,
+    ),
+    "laplacian": Method("a sparse kernel expansion, its coefficients mostly 0", _laplacian),
+    "laplacian-classes": Method(
+        "labels by sparse kernel expansions, one for each of several classes",
+        _laplacian_classes,
+        of_classes=True,
     ),
 }

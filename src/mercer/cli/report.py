@@ -68,6 +68,12 @@ def _quality(summary: dict[str, Any]) -> list[str]:
             f"certified      Gap {summary['gap']:.3g} with {summary['basis']} basis functions: the "
             "log posterior is so near the exact one's"
         )
+    if "expansion" in summary:
+        active, gap = summary["expansion"]["active"], summary["expansion"]["gap"]
+        lines.append(
+            f"expansion      {active} functions in use; the log posterior is proved to a part of "
+            f"{gap:.2g}"
+        )
     lines += _stream(summary)
     left = summary.get("leave_one_out")
     if left:

@@ -68,13 +68,19 @@ def summarise(
             summary["log_evidence"] = float(getattr(estimator, name))
     if hasattr(estimator, "kernel_"):
         summary["fitted_kernel"] = repr(estimator.kernel_)
-        terms = _terms_that_count(estimator.kernel_, X, width**2, weights)
+        # coefficients of an expansion carry the units of the targets, its kernel has none
+        unit = 0.0 if hasattr(estimator, "n_active_") else width**2
+        terms = _terms_that_count(estimator.kernel_, X, unit, weights)
+        if getattr(estimator, "n_active_", 1) == 0:
+            terms = []
         summary["explains_nothing"] = not terms
         summary["relevances"] = _relevances(terms, columns, X, weights)
     noise = getattr(getattr(estimator, "likelihood_", None), "new_variance", None)
     if noise is not None:
         summary["noise_std"] = float(np.sqrt(noise))
-    if hasattr(estimator, "gap_"):
+    if hasattr(estimator, "n_active_"):
+        summary["expansion"] = {"active": estimator.n_active_, "gap": float(estimator.gap_)}
+    elif hasattr(estimator, "gap_"):
         summary["gap"] = float(estimator.gap_)
         summary["basis"] = len(estimator.posterior_.basis.points)
     if hasattr(estimator, "loo"):

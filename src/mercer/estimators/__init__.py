@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from mercer.estimators.class_evidence import LeftOutClasses
     from mercer.estimators.committee import BayesianCommitteeRegressor
     from mercer.estimators.gp_classifier import GPClassifier
+    from mercer.estimators.laplacian_classifier import LaplacianProcessClassifier
+    from mercer.estimators.laplacian_regressor import LaplacianProcessRegressor
     from mercer.estimators.online_classifier import OnlineGPClassifier, PrequentialClasses
     from mercer.estimators.online_regressor import OnlineGPRegressor, Prequential
     from mercer.estimators.sparse_classifier import SparseGPClassifier
@@ -26,6 +28,8 @@ __all__ = [
     "GPRegressor",
     "InputGradient",
     "Iterative",
+    "LaplacianProcessClassifier",
+    "LaplacianProcessRegressor",
     "LeaveOneOut",
     "LeftOutClasses",
     "OnlineGPClassifier",
@@ -45,6 +49,8 @@ if not TYPE_CHECKING:  # a regression does not wait for what it has no use for
         {
             "BayesianCommitteeRegressor": "mercer.estimators.committee",
             "GPClassifier": "mercer.estimators.gp_classifier",
+            "LaplacianProcessClassifier": "mercer.estimators.laplacian_classifier",
+            "LaplacianProcessRegressor": "mercer.estimators.laplacian_regressor",
             "LeftOutClasses": "mercer.estimators.class_evidence",
             "OnlineGPClassifier": "mercer.estimators.online_classifier",
             "OnlineGPRegressor": "mercer.estimators.online_regressor",

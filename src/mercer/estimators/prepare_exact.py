@@ -29,6 +29,7 @@ __all__ = [
     "begin",
     "begin_at_defaults",
     "exact_objective",
+    "outputs_in_units",
     "prepare_exact",
     "require_squares",
 ]
@@ -36,7 +37,7 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 
-def _output_units(
+def outputs_in_units(
     rows: Rows, mean: Mean, normalize: bool, default_model: bool
 ) -> tuple[Floats, float, Mean]:
     """Return the units in which the kernel sees the outputs, their variance in these, and the mean.
@@ -102,7 +103,7 @@ def begin(
     The start is the user's, but for a variance far from any of the data's units (see
     `Kernel.with_start_from`), or that of the last fit.
     """
-    scale, variance, mean = _output_units(
+    scale, variance, mean = outputs_in_units(
         rows, mean, estimator.normalize_y, kernel is None and likelihood is None
     )
     data = Data(rows.X, rows.Y, rows.weights, scale)

@@ -83,9 +83,9 @@ def require_mercer(kernel: Kernel) -> None:
     if not kernel.is_mercer:
         raise ValueError(
             f"{kernel!r} is not a Mercer kernel, so it is no covariance of a Gaussian process. "
-            "Two ways out: Flipped(kernel) makes a covariance of it; Laplacian processes and "
-            "relevance vectors take it as it is (LaplacianProcessRegressor and "
-            "RelevanceVectorRegressor, which are planned)"
+            "Two ways out: Flipped(kernel) makes a covariance of it; Laplacian processes "
+            "(LaplacianProcessRegressor, LaplacianProcessClassifier) take it as it is, as "
+            "relevance vectors will"
         )
 
 

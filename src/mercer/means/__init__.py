@@ -2,8 +2,9 @@
 
 from mercer.means.base import Mean
 from mercer.means.function import Function
+from mercer.means.functions import Functions
 from mercer.means.linear import Constant, Linear
 from mercer.means.spec import from_spec
 from mercer.means.zero import Zero
 
-__all__ = ["Constant", "Function", "Linear", "Mean", "Zero", "from_spec"]
+__all__ = ["Constant", "Function", "Functions", "Linear", "Mean", "Zero", "from_spec"]

@@ -58,6 +58,8 @@ class PrecomputedPredictive(Predictive):
                 f"shape {rows.shape}"
             )
         n = self._n_train
+        if not self.posterior.weight:  # a degenerate one is linear in the columns
+            what = ""
         further = {"": 0, "k(x, x)": 1, "K(x, X_new)": len(rows)}[what]
         if rows.shape[1] < n or (further and rows.shape[1] != n + further):
             more = f" and {further} more: {what}" if further else ""
@@ -79,23 +81,24 @@ class PrecomputedPredictive(Predictive):
         return np.asarray(posterior.mean_from(phi) + fixed)
 
     def var(self, X: ArrayLike) -> Floats:
-        """Return the variance at rows [K(x, X_train), k(x, x)]."""
+        """Return the variance at rows [K(x, X_train), k(x, x)], without the last if degenerate."""
         _, phi, further = self._split(X, "k(x, x)")
-        return self.posterior.var_from(phi, further[:, 0])
+        return self.posterior.var_from(phi, further[:, 0] if self.posterior.weight else None)
 
     def cov(self, X: ArrayLike) -> Floats:
-        """Return the covariance at rows [K(x, X_train), K(x, X_new)]."""
+        """Return the covariance at rows [K(x, X_train), K(x, X_new)], likewise."""
         _, phi, further = self._split(X, "K(x, X_new)")
-        return self.posterior.cov_from(phi, further)
+        return self.posterior.cov_from(phi, further if self.posterior.weight else None)
 
     def sample(
         self, X: ArrayLike, n_samples: int = 1, rng: np.random.Generator | int | None = None
     ) -> Floats:
-        """Return joint draws at rows [K(x, X_train), K(x, X_new)]."""
+        """Return joint draws at rows [K(x, X_train), K(x, X_new)], likewise."""
         n_samples = at_least_one("n_samples", n_samples)
         rows, phi, further = self._split(X, "K(x, X_new)")
         rng = np.random.default_rng(rng)
-        deviations = self.posterior.sample_from(phi, further, n_samples, rng)
+        between = further if self.posterior.weight else None
+        deviations = self.posterior.sample_from(phi, between, n_samples, rng)
         return np.asarray(self.mean(rows)[:, None, :] + deviations)
 
     def gradients(self, X: Any) -> InputGradients:

@@ -63,7 +63,8 @@ def check_regressor(
     -----
     What is only true of noise that is added to the function, such as equal means of the function
     and of observations, is not asked of a model with a link. An estimator whose fit depends on the
-    order of the rows, or whose outputs depend on each other, says so and why in a class attribute,
+    order of the rows, whose outputs depend on each other, or whose mean is not linear in the
+    targets, says so and why in a class attribute,
     ``_conformance_exemptions = {"rule_order_of_rows": "it takes rows in turn"}``.
 
     Examples

@@ -23,7 +23,7 @@ def rule_units_of_the_targets(case: RegressorCase) -> None:
         close(f"predictions of {factor:g} y", scaled / factor, plain, *case.accuracy.units)
 
 
-@TARGETS.add(own_units, gaussian)
+@TARGETS.add(own_units, gaussian, unless_exempt("rule_linear_in_the_targets"))
 def rule_linear_in_the_targets(case: RegressorCase) -> None:
     """With hyperparameters held, means follow the targets in proportion."""
     plain, scaled = case.hold(case.X, case.y), case.hold(case.X, 10.0 * case.y)

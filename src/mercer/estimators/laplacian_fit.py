@@ -1,0 +1,303 @@
+"""Fitting one function of a Laplacian process: its penalty, its noise, its coefficients."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.errors import UndeterminedWarning, warn
+from mercer.estimators.laplacian_path import Path, scored_path
+from mercer.evidence.optimum import Report, tell
+from mercer.inference import laplacian
+from mercer.inference._columns import Columns
+from mercer.inference._expansion_choice import NoiseModel, pieces_of, posterior_spread, ridge_of
+from mercer.inference._expansion_posterior import Spread
+from mercer.inference._expansion_problem import Expansion, ExpansionProblem
+from mercer.inference._margin_calibration import Calibration, calibrate, narrowing
+from mercer.inference._residual_noise import Noise
+from mercer.likelihoods import Gaussian, Likelihood, Logistic, Probit
+
+__all__ = ["Chosen", "Fitted", "Options", "Targets", "choose", "fit_targets"]
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+# Estimates of noise that shapes the loss, each from the residuals of the one before, and the
+# change that is none.
+_ROUNDS, _SAME = 4, 0.02
+# Alternations of error bars and the calibration that they are part of.
+_CALIBRATIONS = 3
+# The tolerance of solutions that serve the choice of a penalty alone.
+_COARSE = 1e-4
+# Residuals that are no more than this part of the targets are rounding.
+_ROUNDING = 1e-12
+
+
+class Options(NamedTuple):
+    """What is asked of a fit.
+
+    prior, prior_scale : as the estimator has them
+    tol : the gap to prove
+    max_active : how many functions may be in use, None for any number
+    n_penalties : on a path, at the most
+    report : whom to tell of stages
+    settles : whether noise that shapes the loss is found in turn with the penalty, or is what it
+        begins with
+    """
+
+    prior: str
+    prior_scale: float | None
+    tol: float
+    max_active: int | None
+    n_penalties: int
+    report: Report | None = None
+    settles: bool = True
+
+
+@dataclass(frozen=True)
+class Targets:
+    """One column of targets, with its rows.
+
+    y : (n,) numbers, or labels -1 and 1
+    weights : (n,) powers of the likelihood
+    mean, H : (n,) the fixed part of the function, and (n, r) functions without a penalty
+    folds : (n,) numbers from 0
+    noise : Noise of numbers, or the name of what is minimised for labels
+    variances : (n,) of known noise, or None
+    """
+
+    y: Floats
+    weights: Floats
+    mean: Floats
+    H: Floats | None
+    folds: Indices
+    noise: Noise | str
+    variances: Floats | None = None
+
+    def problem(self, columns: Columns, now: Likelihood | str) -> ExpansionProblem:
+        """Return the problem of these targets for functions at their rows."""
+        known = now if self.variances is None else Gaussian(self.variances)
+        weights = None if np.all(self.weights == 1.0) else self.weights
+        return ExpansionProblem.of(columns, known, self.y, self.mean, self.H, weights)
+
+    def model(self, options: Options, now: Likelihood) -> NoiseModel:
+        """Return the likelihood of solutions, `now` being that which is minimised."""
+        noise = self.noise if isinstance(self.noise, Noise) else None
+        return NoiseModel(noise, now, options.prior, options.prior_scale, self.variances)
+
+    def begun(self) -> Likelihood:
+        """Return the likelihood to begin with: with starts for what is open, or the link."""
+        if isinstance(self.noise, Noise):
+            if self.variances is not None:
+                return Gaussian(float(1.0 / np.mean(1.0 / self.variances)))
+            return self.noise.begun()
+        return Probit() if self.noise == "quadratic_soft_margin" else Logistic()
+
+    @property
+    def is_margin(self) -> bool:
+        """Whether what is minimised is no likelihood."""
+        return isinstance(self.noise, str) and self.noise != "logistic"
+
+    @property
+    def can_be_split(self) -> bool:
+        """Whether rows can be held out, and others are left that tell something."""
+        folds = np.unique(self.folds)
+        if not isinstance(self.noise, str):
+            return len(folds) > 1
+        return any(np.ptp(self.y[self.folds != fold], axis=0) for fold in folds if len(folds) > 1)
+
+    def minimised(self, now: Likelihood) -> Likelihood | str:
+        """Return what the loss is made of."""
+        return self.noise if isinstance(self.noise, str) and self.is_margin else now
+
+
+class Chosen(NamedTuple):
+    """A penalty, and what goes with it.
+
+    penalty : in units of the loss
+    now : the likelihood whose loss is minimised
+    value : of held-out rows, the mean log density; NaN if nothing was chosen
+    path : where it was chosen, None if it was given
+    calibration : of margins, from held-out rows
+    is_known : whether there was something to choose by, or all was given
+    """
+
+    penalty: float
+    now: Likelihood
+    value: float = np.nan
+    path: Path | None = None
+    calibration: Calibration | None = None
+    is_known: bool = True
+
+
+class Fitted(NamedTuple):
+    """A function that was fitted.
+
+    solution : the coefficients and what is proved of them
+    likelihood : the noise, or the link
+    scale : of the prior
+    coef : (k + r,) coefficients in the likelihood's units, those without a penalty last
+    spread : of these
+    chosen : the penalty, and where it comes from
+    objective, dual : in nats
+    """
+
+    solution: Expansion
+    likelihood: Likelihood
+    scale: float
+    coef: Floats
+    spread: Spread
+    chosen: Chosen
+    objective: float
+    dual: float
+
+
+def choose(columns: Columns, targets: Targets, options: Options, judge: bool = False) -> Chosen:
+    """Return the penalty under which held-out rows are predicted best, and the noise with it.
+
+    One that follows from a given noise and prior scale is returned as it is, with a value if
+    `judge`.
+    """
+    now, noise = targets.begun(), targets.noise
+    is_open = isinstance(noise, Noise) and (noise.is_open or noise.shapes_the_loss)
+    if options.prior_scale is not None and not is_open and not (judge or targets.is_margin):
+        return Chosen(targets.model(options, now).penalty(options.prior_scale), now)
+    if options.prior == "feature_selection" and isinstance(noise, Noise) and is_open:
+        # Its penalty depends on the unit of the loss: the noise is that of the Laplacian prior.
+        now = _noise_of_laplacian(columns, targets, options)
+        held = replace(targets, noise=replace(noise, spec=now))
+        return choose(columns, held, options, judge)
+    settles = options.settles and isinstance(noise, Noise) and noise.shapes_the_loss
+    chosen = _chosen(columns, targets, options, now)
+    for _ in range(_ROUNDS - 1 if settles else 0):
+        problem = targets.problem(columns, now)
+        solution = _solve(problem, chosen.penalty, options._replace(tol=_COARSE))
+        found = targets.model(options, now).of(problem, solution, chosen.penalty)
+        if found is None or _alike(found, now) or chosen.path is None:
+            break
+        now = found
+        chosen = _chosen(columns, targets, options, now)
+    return chosen
+
+
+def _noise_of_laplacian(columns: Columns, targets: Targets, options: Options) -> Likelihood:
+    """Return the noise that is estimated under a Laplacian prior."""
+    options = options._replace(prior="laplacian", prior_scale=None, report=None)
+    return fit_targets(columns, targets, options, choose(columns, targets, options)).likelihood
+
+
+def _chosen(columns: Columns, targets: Targets, options: Options, now: Likelihood) -> Chosen:
+    problem = targets.problem(columns, targets.minimised(now))
+    model = targets.model(options, now)
+    noise, given = targets.noise, None
+    if options.prior_scale is not None and not (isinstance(noise, Noise) and noise.is_open):
+        given = model.penalty(options.prior_scale)
+    most = _most(problem, options.prior)
+    if not targets.can_be_split or not most > _ROUNDING * _size(problem):
+        warn(
+            "the rows are too few, or too much alike, to hold some of them out and predict these "
+            "from the others: no function was fitted to them, and what there is of noise is what "
+            "it began with. Give kernel, likelihood and prior_scale to have it otherwise",
+            UndeterminedWarning,
+        )
+        return Chosen(given or max(most, np.finfo(float).tiny), now, is_known=False)
+    path = scored_path(problem, targets, model, options, most, _COARSE, given)
+    best = path.best
+    calibration = None
+    if targets.is_margin:
+        calibration = _calibration(problem, targets, path, best, now)
+    return Chosen(float(path.penalties[best]), now, float(path.values[best]), path, calibration)
+
+
+def _most(problem: ExpansionProblem, prior: str) -> float:
+    """Return the penalty at which a path begins: nothing is in use, or next to nothing."""
+    if prior != "weight_decay":
+        return laplacian.largest_penalty(problem)
+    # lam^2/unit theta^2 outweighs a loss of curvature 1 along all functions
+    pieces = pieces_of(problem, np.arange(problem.columns.size))
+    trace = sum(float(np.sum(Phi[:, : problem.columns.size] ** 2)) for _, Phi in pieces())
+    return float(np.sqrt(trace * problem.loss.unit))
+
+
+def _size(problem: ExpansionProblem) -> float:
+    """Return what a penalty that is not rounding is measured by."""
+    return float(np.max(np.abs(problem.loss.y), initial=0.0)) * problem.n
+
+
+def _alike(a: Likelihood, b: Likelihood) -> bool:
+    """Whether two likelihoods of one kind have all but the same parameters."""
+    one, other = (np.array([float(p.value) for p in x.parameters.values()]) for x in (a, b))
+    size = np.max(np.abs(one), initial=0.0)
+    return bool(np.all(np.abs(one - other) <= _SAME * size))
+
+
+def _calibration(
+    problem: ExpansionProblem, targets: Targets, path: Path, q: int, link: Likelihood
+) -> Calibration:
+    """Return the calibration of the margins at one penalty, error bars of the folds included."""
+    seen = path.seen
+    rows = path.mean[q][seen], targets.y[seen], targets.weights[seen]
+    found = calibrate(link, *rows)
+    for _ in range(_CALIBRATIONS):
+        var = np.zeros(problem.n)
+        for fold, solutions in enumerate(path.solutions):
+            if not solutions:
+                continue
+            test, train = (np.flatnonzero(same) for same in _split(targets.folds, fold))
+            own, solution = problem.rows(train), solutions[q]
+            latent = found.slope * solution.latent + found.offset
+            spread = posterior_spread(own, solution, link, None, latent)
+            A = problem.columns.rows(test).take(solution.indices)
+            A = A if problem.H is None else np.hstack([A, problem.H[test]])
+            var[test] = spread.var(A)
+        found = calibrate(link, *rows, narrowing(link, var[seen]))
+    return found
+
+
+def _split(folds: Indices, fold: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    return folds == fold, folds != fold
+
+
+def _solve(problem: ExpansionProblem, lam: float, options: Options) -> Expansion:
+    report = options.report
+
+    def told(found: Expansion) -> None:
+        tell(report, f"{len(found.indices)} functions in use, gap {found.gap:.3g}")
+
+    return laplacian.solve(
+        problem,
+        options.prior,
+        lam,
+        tol=options.tol,
+        max_active=options.max_active,
+        report=told if report is not None else None,
+    )
+
+
+def fit_targets(columns: Columns, targets: Targets, options: Options, chosen: Chosen) -> Fitted:
+    """Return the function with the penalty that was chosen, fitted to all rows."""
+    now = chosen.now
+    problem = targets.problem(columns, targets.minimised(now))
+    solution = _solve(problem, chosen.penalty, options)
+    model = targets.model(options, now)
+    likelihood = now
+    if options.prior != "feature_selection":
+        # None if there are as many coefficients as rows
+        likelihood = model.of(problem, solution, chosen.penalty) or now
+    scale = model.scale(likelihood, chosen.penalty)
+    if targets.is_margin:
+        scale = 1.0 / chosen.penalty
+    unit = 1.0 if targets.is_margin else replace(model, now=likelihood).unit
+    coef = np.concatenate([solution.coef, solution.beta])
+    latent = solution.latent
+    if chosen.calibration is not None:
+        slope, offset, _ = chosen.calibration
+        latent = slope * latent + offset
+        coef = slope * coef
+    ridge = ridge_of(options.prior, scale, len(solution.indices), problem.n_free)
+    spread = posterior_spread(problem, solution, likelihood, ridge, latent)
+    nats = solution.objective / unit, solution.dual / unit
+    return Fitted(solution, likelihood, scale, coef, spread, chosen, *nats)

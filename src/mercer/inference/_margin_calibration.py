@@ -1,0 +1,108 @@
+"""Probabilities from margins: a slope and an offset for the link that suits a loss (BKM 2.2).
+
+A soft margin is no likelihood. Fitted to margins of rows that were held out, the logistic function
+goes with the linear margin and the probit with the quadratic one, whose asymptotes they share.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.likelihoods import Likelihood, Probit
+
+__all__ = ["Calibration", "calibrate", "narrowing"]
+
+Floats = NDArray[np.float64]
+
+_STEPS, _HALVINGS = 100, 40
+_SETTLED = 1e-12
+
+
+class Calibration(NamedTuple):
+    """The latent value of a margin f is slope f + offset.
+
+    value : the mean log probability of the labels it was fitted to, as they are smoothed
+    """
+
+    slope: float
+    offset: float
+    value: float
+
+
+def narrowing(link: Likelihood, var: Floats) -> Floats:
+    """Return k with which E[link(g)] is about link(E[g]/k) for g of this variance.
+
+    Exact for the probit, MacKay's approximation for the logistic function.
+    """
+    return np.sqrt(1.0 + (1.0 if isinstance(link, Probit) else np.pi / 8.0) * var)
+
+
+def calibrate(
+    link: Likelihood, margin: Floats, y: Floats, weights: Floats, narrow: Floats | None = None
+) -> Calibration:
+    """Return the slope, at least 0, and the offset under which labels are likeliest.
+
+    Labels that can be separated would have an infinite slope: as in Platt's method a class of
+    weight N counts as one that has one row more, of the other label in 1 of N + 2 cases.
+
+    Parameters
+    ----------
+    link : Logistic or Probit
+    margin, y, weights : (n,) with labels -1 and 1
+    narrow : (n,) by which latent values are divided, see `narrowing`
+
+    References
+    ----------
+    Platt, *Probabilistic outputs for support vector machines*, 2000.
+    """
+    positive = y > 0
+    total = np.array([np.sum(weights[~positive]), np.sum(weights[positive])])
+    sure = (total + 1.0) / (total + 2.0)
+    share = np.where(positive, sure[1], 1.0 - sure[0])  # of the label 1
+    k = np.ones(len(y)) if narrow is None else narrow
+    size = float(np.sqrt(np.average(margin**2, weights=weights))) or 1.0
+    A = np.column_stack([margin / size, np.ones(len(y))]) / k[:, None]
+    x = _likeliest(link, A, share, weights)
+    if x[0] < 0:
+        x = np.concatenate([[0.0], _likeliest(link, A[:, 1:], share, weights)])
+    value = -_cost(link, A @ x, share, weights)[0] / float(np.sum(weights))
+    return Calibration(float(x[0] / size), float(x[1]), value)
+
+
+def _cost(
+    link: Likelihood, z: Floats, share: Floats, weights: Floats
+) -> tuple[float, Floats, Floats]:
+    """Return minus the log probability of smoothed labels, its slope and curvature in z."""
+    one, other = np.ones(len(z)), -np.ones(len(z))
+    value = share * link.log_density(one, z) + (1.0 - share) * link.log_density(other, z)
+    a, b = link.derivatives(one, z), link.derivatives(other, z)
+    slope = share * a[0] + (1.0 - share) * b[0]
+    curved = share * a[1] + (1.0 - share) * b[1]
+    return -float(weights @ value), -weights * slope, -weights * curved
+
+
+def _likeliest(link: Likelihood, A: Floats, share: Floats, weights: Floats) -> Floats:
+    """Return x that minimises the cost of A x, by Newton's method; it is convex."""
+    x = np.zeros(A.shape[1])
+    value, slope, curved = _cost(link, A @ x, share, weights)
+    for _ in range(_STEPS):
+        gradient = A.T @ slope
+        H = (A * curved[:, None]).T @ A
+        H.flat[:: len(H) + 1] += 1e-12 * max(float(np.trace(H)), 1e-300)
+        step = -np.linalg.lstsq(H, gradient, rcond=None)[0]
+        descent = float(-gradient @ step)
+        if not descent > _SETTLED * float(np.sum(weights)):
+            break
+        t = 1.0
+        for _ in range(_HALVINGS):
+            new = _cost(link, A @ (x + t * step), share, weights)
+            if new[0] <= value - 1e-4 * t * descent:
+                break
+            t *= 0.5
+        else:
+            break
+        x, (value, slope, curved) = x + t * step, new
+    return x

@@ -1,0 +1,194 @@
+"""How Laplacian processes choose noise, prior scale and kernel, and what that is worth."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+from mercer import LaplacianProcessRegressor
+from mercer.errors import MercerWarning
+from mercer.estimators.laplacian_kernel import free_directions, search_kernel
+from mercer.estimators.laplacian_rows import merged
+from mercer.kernels import RBF, Matern, Tanh
+from mercer.likelihoods import EpsilonInsensitive, Gaussian, Huber, Laplace
+from mercer.params import Parameter
+
+
+def function(X):
+    return np.sin(2.0 * X[:, 0]) + X[:, 1] ** 2
+
+
+def rows(n, seed, draw):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-2, 2, (n, 2))
+    return X, function(X) + draw(rng, n)
+
+
+def normal(rng, n):
+    return 0.3 * rng.standard_normal(n)
+
+
+def student(rng, n):
+    return 0.2 * rng.standard_t(3, n)
+
+
+@pytest.mark.parametrize(
+    ("noise", "draw"),
+    [
+        (None, normal),
+        (Laplace(), lambda rng, n: rng.laplace(0.0, 0.25, n)),
+        (Huber(), student),
+        (EpsilonInsensitive(0.2), lambda rng, n: rng.uniform(-0.5, 0.5, n)),
+    ],
+    ids=["gaussian", "laplace", "huber", "insensitive"],
+)
+def test_intervals_hold_what_they_are_to_hold(noise, draw):
+    held = []
+    for seed in range(3 if noise is None else 2):
+        X, y = rows(120, seed, draw)
+        model = LaplacianProcessRegressor(RBF([1.0, 2.0]), noise, optimizer=None).fit(X, y)
+        new, observed = rows(2000, 100 + seed, draw)
+        low, high = model.predict_interval(new, 0.9)
+        held.append(np.mean((low <= observed) & (observed <= high)))
+        assert model.n_active_ < 60
+    assert abs(np.mean(held) - 0.9) < 0.05
+
+
+def test_the_penalty_is_near_the_best_there_is():
+    X, y = rows(150, 0, normal)
+    new, observed = rows(4000, 1, normal)
+    kernel = RBF([1.0, 2.0])
+    model = LaplacianProcessRegressor(kernel, optimizer=None).fit(X, y)
+    path = model.path_
+    assert np.all(np.diff(path["penalty"]) < 0) and path["n_active"][0] < 1
+    best = int(np.argmax(path["value"]))
+    assert 0 < best < len(path["value"]) - 1
+    assert path["penalty"][best] == pytest.approx(model.likelihood_.noise / model.prior_.scale)
+    density = np.mean(model.log_predictive_density(new, observed))
+    others = []
+    for penalty in path["penalty"][1:]:
+        noise = model.likelihood_.noise
+        other = LaplacianProcessRegressor(
+            kernel, Gaussian(noise), prior_scale=noise / penalty, optimizer=None
+        ).fit(X, y)
+        others.append(np.mean(other.log_predictive_density(new, observed)))
+    assert density > max(others) - 0.05
+    # what was held out says what is to be expected
+    assert path["value"][best] == pytest.approx(density, abs=0.15)
+
+
+def test_what_is_given_is_kept_and_what_is_open_follows():
+    X, y = rows(120, 0, normal)
+    kernel = RBF([1.0, 2.0])
+    free = LaplacianProcessRegressor(kernel, optimizer=None).fit(X, y)
+    assert free.likelihood_.noise == pytest.approx(0.09, rel=0.6)
+    given = LaplacianProcessRegressor(kernel, Gaussian(0.09), optimizer=None).fit(X, y)
+    assert given.likelihood_ == Gaussian(0.09) and given.prior_.scale > 0
+    scale = free.prior_.scale
+    other = LaplacianProcessRegressor(kernel, prior_scale=scale, optimizer=None).fit(X, y)
+    assert other.prior_.scale == scale
+    assert other.likelihood_.noise == pytest.approx(free.likelihood_.noise, rel=0.6)
+    held = LaplacianProcessRegressor(kernel, Laplace(Parameter(0.2)), optimizer=None).fit(X, y)
+    assert held.likelihood_.scale == 0.2
+
+
+@pytest.mark.parametrize("prior", ["weight_decay", "feature_selection"])
+def test_other_priors_choose_their_scale(prior):
+    X, y = rows(80, 0, normal)
+    model = LaplacianProcessRegressor(RBF([1.0, 2.0]), prior=prior, optimizer=None).fit(X, y)
+    assert model.score(X, y) > 0.9
+    assert 0.03 < model.likelihood_.noise < 0.2
+    again = LaplacianProcessRegressor(
+        RBF([1.0, 2.0]),
+        model.likelihood_,
+        prior=prior,
+        prior_scale=model.prior_.scale,
+        optimizer=None,
+    ).fit(X, y)
+    np.testing.assert_allclose(again.predict(X), model.predict(X), rtol=1e-3, atol=1e-3)
+
+
+def test_outliers_do_not_move_a_robust_fit():
+    X, y = rows(120, 2, normal)
+    y[:6] += 30.0
+    new = rows(500, 3, normal)[0]
+    for noise in (Huber(), Laplace()):
+        model = LaplacianProcessRegressor(RBF([1.0, 2.0]), noise, optimizer=None).fit(X, y)
+        assert np.sqrt(np.mean((model.predict(new) - function(new)) ** 2)) < 0.45
+    # which squares do not survive
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MercerWarning)
+        model = LaplacianProcessRegressor(RBF([1.0, 2.0]), optimizer=None).fit(X, y)
+    assert np.sqrt(np.mean((model.predict(new) - function(new)) ** 2)) > 0.5
+
+
+def test_units_of_inputs_and_targets_change_nothing():
+    X, y = rows(60, 4, normal)
+    plain = LaplacianProcessRegressor(max_iter=4).fit(X, y)
+    other = LaplacianProcessRegressor(max_iter=4).fit(X * [1000.0, 0.01] + 7.0, 500.0 * y)
+    got = other.predict(X * [1000.0, 0.01] + 7.0, return_std=True)
+    for a, b in zip(got, plain.predict(X, return_std=True), strict=True):
+        np.testing.assert_allclose(a / 500.0, b, rtol=2e-3, atol=1e-3)
+
+
+def test_a_kernel_is_searched_from_the_values_it_has():
+    X, y = rows(80, 5, normal)
+    start = 3.0 * Matern(Parameter([0.2, 0.2]), nu=2.5)
+    held = LaplacianProcessRegressor(start, optimizer=None).fit(X, y)
+    assert held.kernel_ == start and not len(held.history_["value"])
+    found = LaplacianProcessRegressor(start, max_iter=12).fit(X, y)
+    values = found.history_["value"]
+    assert found.n_iter_ == len(values) <= 12
+    assert np.max(values) > values[0] + 0.1
+    # the variance is one with the scale of the coefficients, which is chosen
+    assert found.kernel_.parameters["variance"].value == pytest.approx(3.0)
+    fixed = RBF(Parameter(1.0, fixed=True))
+    assert LaplacianProcessRegressor(fixed).fit(X, y).kernel_ == fixed
+
+
+def test_the_directions_of_a_search():
+    assert free_directions(RBF([1.0, 2.0]), True, True).tolist() == [[1.0], [1.0]]
+    assert free_directions(2.0 * RBF([1.0, 2.0]), False, True).shape == (3, 2)
+    assert free_directions(2.0 * RBF([1.0, 2.0]), False, False).shape == (3, 3)
+    assert free_directions(Tanh(1.0, 0.3), False, True).shape == (2, 2)
+
+
+def test_a_pattern_search_finds_a_maximum_within_bounds():
+    kernel = RBF([1.0, 1.0])
+    bounds = np.array([[-1.0, 2.0], [-5.0, 5.0]])
+
+    def value(k):
+        return -((k.theta[0] - 3.0) ** 2) - (k.theta[1] + 1.0) ** 2
+
+    end = search_kernel(kernel, np.eye(2), bounds, value, 60, [], None)
+    assert end.status == "converged" and end.kernel.theta[0] == 2.0
+    assert abs(end.kernel.theta[1] + 1.0) < 0.3
+    short = search_kernel(kernel, np.eye(2), bounds, value, 3, [np.array([1.9, -1.0])], None)
+    assert short.status == "stopped" and len(short.values) <= 6
+    assert short.kernel.theta[0] >= 1.9
+
+    def broken(k):
+        if k.theta[0] > 0.5:
+            raise KeyboardInterrupt
+        return 0.0
+
+    with pytest.warns(UserWarning, match="best hyperparameters so far"):
+        assert search_kernel(kernel, np.eye(2), bounds, broken, 9, [], None).status == "interrupted"
+
+
+def test_rows_are_merged_in_an_order_of_their_own():
+    X = np.array([[1.0], [0.0], [1.0], [0.0], [1.0]])
+    Y = np.array([[2.0], [5.0], [2.0], [5.0], [3.0]])
+    own = merged(X, Y, np.array([1.0, 1.0, 2.0, 0.5, 1.0]), np.arange(5) + 10, None)
+    np.testing.assert_array_equal(own.X[:, 0], [0.0, 1.0, 1.0])
+    np.testing.assert_array_equal(own.Y[:, 0], [5.0, 2.0, 3.0])
+    np.testing.assert_array_equal(own.weights, [1.5, 3.0, 1.0])
+    np.testing.assert_array_equal(own.first, [11, 10, 14])
+    np.testing.assert_array_equal(own.kinds, [0, 1, 1])
+    np.testing.assert_array_equal(own.centres, [0, 1])
+    part = own.take(np.array([1, 2]))
+    np.testing.assert_array_equal(part.kinds, [0, 0])
+    some = own.some(2, np.random.default_rng(0))
+    assert len(np.unique(some.X)) == 1 and len(own.some(9, np.random.default_rng(0)).Y) == 3

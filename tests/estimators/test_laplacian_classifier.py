@@ -1,0 +1,201 @@
+"""`LaplacianProcessClassifier`: its probabilities, several classes, and what it refuses."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import expit, ndtr
+
+import mercer
+from mercer import LaplacianProcessClassifier
+from mercer.errors import UndeterminedWarning
+from mercer.kernels import RBF, Callable, Tanh
+from mercer.likelihoods import Logistic, Probit
+from mercer.priors import Laplacian
+
+KERNEL = RBF(1.0)
+LOSSES = ("logistic", "soft_margin", "quadratic_soft_margin")
+
+
+def latent(X):
+    return 2.0 * X[:, 0] + 1.5 * X[:, 1] ** 2 - 1.5
+
+
+def rows(n=200, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2))
+    return X, np.where(rng.uniform(size=n) < expit(latent(X)), "yes", "no")
+
+
+def letters(a, b):
+    return float(len(set(a) & set(b)))
+
+
+@pytest.mark.parametrize(
+    ("loss", "function"),
+    [
+        ("logistic", lambda y, f: np.logaddexp(0.0, -y * f)),
+        ("soft_margin", lambda y, f: np.maximum(1.0 - y * f, 0.0)),
+        ("quadratic_soft_margin", lambda y, f: np.maximum(1.0 - y * f, 0.0) ** 2),
+    ],
+)
+def test_the_objective_is_that_of_the_loss(loss, function):
+    X, y = rows()
+    w = np.linspace(0.5, 2.0, 200)
+    model = LaplacianProcessClassifier(KERNEL, loss, prior_scale=2.0, optimizer=None, mean="zero")
+    model.fit(X, y, w)
+    f = KERNEL(X, X[model.basis_indices_]) @ model.coef_
+    sign = np.where(y == "yes", 1.0, -1.0)
+    wanted = w @ function(sign, f) + np.sum(np.abs(model.coef_)) / 2.0
+    assert model.objective_ == pytest.approx(wanted, rel=1e-7)
+    assert model.gap_ <= 1e-6 and model.dual_objective_ <= model.objective_
+    assert model.prior_ == Laplacian(2.0)
+    if loss == "logistic":
+        assert model.calibration_ is None and model.likelihood_ == Logistic()
+        slope, offset = 1.0, 0.0
+    else:
+        assert model.likelihood_ == (Logistic() if loss == "soft_margin" else Probit())
+        slope, offset = model.calibration_[0]
+        assert slope > 0
+    mean = model.predict_latent(X)
+    np.testing.assert_allclose(mean, slope * f + offset, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_error_bars_are_the_curvature_of_the_link(loss):
+    X, y = rows()
+    model = LaplacianProcessClassifier(KERNEL, loss, optimizer=None).fit(X, y)
+    A = np.hstack([KERNEL(X, X[model.basis_indices_]), np.ones((200, 1))])
+    sign, f = np.where(y == "yes", 1.0, -1.0), model.predict_latent(X)
+    step = 1e-4
+    log = model.likelihood_.log_density
+    W = -(log(sign, f + step) - 2 * log(sign, f) + log(sign, f - step)) / step**2
+    cov = np.linalg.inv(A.T @ (W[:, None] * A))
+    std = model.predict_latent(X, return_std=True)[1]
+    np.testing.assert_allclose(std**2, np.einsum("ij,jk,ik->i", A, cov, A), rtol=1e-3)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_probabilities_are_calibrated(loss):
+    X, y = rows(400, seed=3)
+    model = LaplacianProcessClassifier(RBF(1.5), loss, optimizer=None).fit(X, y)
+    new, labels = rows(8000, seed=4)
+    p = model.predict_proba(new)[:, 1]
+    truth = expit(latent(new))
+    assert np.mean(np.abs(p - truth)) < 0.07
+    hit = labels == "yes"
+    for low in np.arange(0.0, 1.0, 0.2):
+        inside = (p >= low) & (p < low + 0.2)
+        if np.sum(inside) > 300:
+            assert abs(np.mean(hit[inside]) - np.mean(p[inside])) < 0.1
+    best = -np.mean(np.log(np.where(hit, truth, 1 - truth)))
+    assert -np.mean(model.log_predictive_density(new, labels)) < best + 0.04
+    assert model.n_active_ < 60
+
+
+def test_several_classes_are_each_against_the_rest():
+    X, _ = rows(150)
+    y = np.digitize(latent(X), [-1.5, 1.0])
+    model = LaplacianProcessClassifier(KERNEL, optimizer=None).fit(X, y)
+    P = model.predict_proba(X)
+    assert P.shape == (150, 3) and model.score(X, y) > 0.9
+    alone = []
+    for c in range(3):
+        # folds have their share of each class: the prior scale is that of the whole fit
+        scale = model.prior_[c].scale
+        one = LaplacianProcessClassifier(KERNEL, prior_scale=scale, optimizer=None)
+        alone.append(one.fit(X, y == c).predict_proba(X)[:, 1])
+        np.testing.assert_array_equal(one.basis_indices_, model.basis_indices_[c])
+    alone = np.column_stack(alone)
+    np.testing.assert_allclose(P, alone / alone.sum(axis=1, keepdims=True), rtol=1e-5, atol=1e-7)
+    assert len(model.posteriors_) == 3 and model.predict_latent(X).shape == (150, 3)
+    assert model.n_active_ == sum(map(len, model.coef_))
+
+
+def test_the_default_finds_the_columns_that_matter():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(150, 3)) * [1.0, 100.0, 0.01]
+    y = X[:, 0] + 50.0 * X[:, 2] > 0.2
+    model = LaplacianProcessClassifier(max_iter=6).fit(X, y)
+    scales = model.kernel_.length_scale / [1.0, 100.0, 0.01]
+    assert scales[1] > 2.0 * max(scales[0], scales[2])
+    assert model.score(X, y) > 0.95
+
+
+def test_kernels_of_any_kind():
+    X, y = rows(100)
+    for kernel in (Tanh(0.5, 0.2), RBF(1.0)):
+        model = LaplacianProcessClassifier(kernel, "soft_margin", max_iter=4).fit(X, y)
+        assert model.score(X, y) > 0.7
+    matrix = LaplacianProcessClassifier("precomputed", prior_scale=1.0).fit(KERNEL(X), y)
+    same = LaplacianProcessClassifier(KERNEL, prior_scale=1.0, optimizer=None).fit(X, y)
+    got, wanted = matrix.predict_proba(KERNEL(X)), same.predict_proba(X)
+    np.testing.assert_allclose(got, wanted, atol=1e-6)
+    words = ["abcd", "bcda", "aeg", "fgab", "cd", "gfe", "bdf", "ace", "bc", "fa"]
+    marks = np.array(["a" in word for word in words])
+    model = LaplacianProcessClassifier(Callable(letters), prior_scale=5.0).fit(words, marks)
+    assert model.predict_proba(["ab"]).shape == (1, 2)
+
+
+def test_weights_are_rows_again_and_the_order_is_none():
+    X, y = rows(80)
+    w = np.ones(80)
+    w[5:15], w[40:44] = 2.0, 0.0
+    again = np.random.default_rng(0).permutation(np.repeat(np.arange(80), w.astype(int)))
+    for loss in LOSSES:
+        model = LaplacianProcessClassifier(KERNEL, loss, optimizer=None).fit(X, y, w)
+        other = LaplacianProcessClassifier(KERNEL, loss, optimizer=None).fit(X[again], y[again])
+        np.testing.assert_array_equal(model.predict_proba(X), other.predict_proba(X))
+
+
+def test_a_saved_model_predicts_the_same(tmp_path):
+    X, y = rows(80)
+    three = np.where(X[:, 0] > 1.0, "more", y)
+    for targets, loss in ((y, "soft_margin"), (three, "quadratic_soft_margin")):
+        model = LaplacianProcessClassifier(KERNEL, loss, optimizer=None).fit(X, targets)
+        mercer.save(model, tmp_path / "model.mercer")
+        back = mercer.load(tmp_path / "model.mercer")
+        np.testing.assert_array_equal(model.predict_proba(X), back.predict_proba(X))
+        np.testing.assert_array_equal(model.calibration_, back.calibration_)
+
+
+def test_labels_that_can_be_separated_and_few_rows():
+    X = np.linspace(-2, 2, 16)[:, None]
+    y = X[:, 0] > 0.1
+    for loss in LOSSES:
+        model = LaplacianProcessClassifier(likelihood=loss, max_iter=3).fit(X, y)
+        np.testing.assert_array_equal(model.predict(X), y)
+        assert np.all(np.isfinite(model.predict_latent(X, return_std=True)))
+    with pytest.warns(UndeterminedWarning, match="too few"):
+        model = LaplacianProcessClassifier().fit(X[[0, 15]], ["a", "b"])
+    assert np.all(np.isfinite(model.predict_proba(X)))
+
+
+def test_probit_margins_have_probit_probabilities():
+    X, y = rows(100)
+    model = LaplacianProcessClassifier(KERNEL, "quadratic_soft_margin", optimizer=None).fit(X, y)
+    mean, std = model.predict_latent(X, return_std=True)
+    np.testing.assert_allclose(
+        model.predict_proba(X)[:, 1], ndtr(mean / np.sqrt(1 + std**2)), atol=1e-8
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"likelihood": "probit"}, "likelihood must be one of 'logistic', 'soft_margin'"),
+        ({"likelihood": Probit()}, "likelihood must be one of 'logistic', 'soft_margin'"),
+        ({"likelihood": Logistic}, "brackets"),
+        ({"prior": "none"}, "prior must be one of"),
+        ({"prior_scale": -1.0}, "prior_scale must be a positive number"),
+        ({"optimizer": "adam"}, "optimizer must be one of"),
+    ],
+    ids=str,
+)
+def test_options_that_are_none_are_refused(options, text):
+    X, y = rows(30)
+    with pytest.raises(ValueError, match=text):
+        LaplacianProcessClassifier(**options).fit(X, y)
+    assert LaplacianProcessClassifier(KERNEL, Logistic(), prior_scale=1.0, optimizer=None).fit(
+        X, y
+    ).classes_.tolist() == ["no", "yes"]

@@ -1,0 +1,73 @@
+"""Slopes and offsets for margins."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import expit, ndtr
+
+from mercer.inference._margin_calibration import calibrate, narrowing
+from mercer.likelihoods import Logistic, Probit
+
+RNG = np.random.default_rng(2)
+F = RNG.normal(size=400)
+W = RNG.uniform(0.5, 2.0, 400)
+
+
+@pytest.mark.parametrize(("link", "function"), [(Logistic(), expit), (Probit(), ndtr)])
+def test_it_is_the_likeliest_of_smoothed_labels(link, function):
+    y = np.where(RNG.uniform(size=400) < function(2.0 * F - 0.7), 1.0, -1.0)
+    narrow = RNG.uniform(1.0, 1.5, 400)
+    found = calibrate(link, F, y, W, narrow)
+    up, down = np.sum(W[y > 0]), np.sum(W[y < 0])
+    t = np.where(y > 0, (up + 1) / (up + 2), 1 / (down + 2))
+
+    def cost(x):
+        p = np.clip(function((x[0] * F + x[1]) / narrow), 1e-15, 1 - 1e-15)
+        return -W @ (t * np.log(p) + (1 - t) * np.log1p(-p))
+
+    best = minimize(cost, [1.0, 0.0], tol=1e-10)
+    assert (found.slope, found.offset) == pytest.approx(tuple(best.x), abs=2e-4)
+    assert found.value == pytest.approx(-best.fun / np.sum(W), rel=1e-8)
+    plain = calibrate(link, F, y, W)
+    assert (plain.slope, plain.offset) == pytest.approx((2.0, -0.7), abs=0.5)
+    # units of the margins change nothing
+    other = calibrate(link, 1e6 * F, y, W, narrow)
+    assert (1e6 * other.slope, other.offset) == pytest.approx(found[:2], rel=1e-6)
+
+
+def test_labels_that_can_be_separated_have_a_finite_slope():
+    y = np.where(F > 0.1, 1.0, -1.0)
+    found = calibrate(Logistic(), F, y, np.ones(400))
+    assert 1.0 < found.slope < 1e4 and np.isfinite(found.offset)
+
+
+def test_margins_that_are_wrong_have_no_slope():
+    y = np.where(F > 0, -1.0, 1.0)
+    found = calibrate(Probit(), F, y, np.ones(400))
+    assert found.slope == 0.0
+    share = (np.sum(y > 0) + 0.0) / 400
+    assert ndtr(found.offset) == pytest.approx(share, abs=0.01)
+    assert calibrate(Logistic(), np.zeros(400), y, np.ones(400)).slope == 0.0
+
+
+def test_weights_are_rows_again():
+    y = np.where(F + RNG.normal(size=400) > 0, 1.0, -1.0)
+    w = np.ones(400)
+    w[:50] = 3.0
+    again = np.concatenate([np.arange(400), np.repeat(np.arange(50), 2)])
+    got, wanted = (
+        calibrate(Logistic(), F, y, w),
+        calibrate(Logistic(), F[again], y[again], w[again] * 0 + 1),
+    )
+    assert got[:2] == pytest.approx(wanted[:2], rel=1e-9)
+
+
+def test_narrowing_is_that_of_averages():
+    z = RNG.standard_normal(400_000)
+    v = np.array([0.0, 0.5, 3.0])
+    exact = [np.mean(ndtr(0.8 + np.sqrt(each) * z)) for each in v]
+    np.testing.assert_allclose(ndtr(0.8 / narrowing(Probit(), v)), exact, atol=2e-3)
+    exact = [np.mean(expit(0.8 + np.sqrt(each) * z)) for each in v]
+    np.testing.assert_allclose(expit(0.8 / narrowing(Logistic(), v)), exact, atol=1e-2)
