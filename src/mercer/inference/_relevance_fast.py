@@ -1,0 +1,333 @@
+"""The sequential algorithm: functions come, change and go, by what gains most evidence.
+
+Tipping and Faul's, with some additions. Where single steps no longer gain, all precisions and the
+noise go up the evidence together (`_relevance_evidence`), which single steps take long for where
+functions are alike. Where nothing gains then, exchanges of a function in the model for one outside
+are looked at, all k M of them for the price of one more matrix product. From where that ends too,
+half the noise is tried, and what comes of it taken if it is better. Every so often all matrices are
+computed afresh; if that shows less evidence than before, which only rounding can bring about, the
+steps since are undone and shorter runs made.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.blas import dtrmm
+from scipy.linalg.lapack import dtrtri
+
+from mercer.inference._relevance_evidence import Functions, Point, Terms, ascend, evaluate
+from mercer.inference._relevance_problem import RelevanceProblem, Report
+from mercer.inference._relevance_rows import Rows
+from mercer.inference._relevance_search import gains_of_exchange, likely, look
+from mercer.linalg.precisions import ADD, CANCELLED, CHANGE, NOTHING, Model, empty_model, precisions
+
+__all__ = ["Fast"]
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+# Steps of all precisions at once: while the model grows, where single steps have settled, at the
+# end; and the part of `tol` that they gain at least.
+_WHILE, _SETTLED, _END = 1, 12, 50
+_PART = 0.1
+# Single steps that are made without a look at the rounding: so many, and a multiple of k.
+_RUN, _PER_FUNCTION = 32, 4
+# What may be rounding of the evidence, relative.
+_ROUNDING = 1e-9
+# A function of which only this part is not explained by the model is added to fresh matrices alone.
+_DOUBTFUL = 1e-7
+# Rounds of exchanges before single steps alone decide: fewer of large models, where each
+# costs as much as many steps.
+_EXCHANGES = 24
+# How often to go on from half the noise, as long as that gains, and what single steps must gain
+# then.
+_TRIALS, _COARSE = 1, 0.05
+
+
+class Fast:
+    """A model that grows.
+
+    Parameters
+    ----------
+    problem : RelevanceProblem
+    rows : Rows
+        Its rows.
+    tol : float
+        What a step must gain, in nats.
+    report : function, optional
+    """
+
+    def __init__(
+        self, problem: RelevanceProblem, rows: Rows, tol: float, report: Report | None = None
+    ) -> None:
+        self.rows, self.terms, self.tol, self._report = rows, Terms(problem, rows), tol, report
+        self.history: list[float] = []
+        self.n_steps = 0
+        self._loops = precisions()
+        self._always = np.unique(np.asarray(problem.always, dtype=np.intp))
+        self._model: Model = empty_model(np.ascontiguousarray(rows.D), min(64, rows.size))
+        self._model.place[rows.D <= 0] = -1
+        self._patience = 1.0
+        self._best = -np.inf
+        self._exchanges = 0
+        self._since = 0  # functions added since all precisions moved
+        self.point: Point
+        self.indices: Indices
+
+    # --- beginning ------------------------------------------------------------------------------
+
+    def begin(self, start: tuple[Indices, Floats, float] | None) -> None:
+        """Take the first functions: those given, or those that are always in, or the best one."""
+        rows, v = self.rows, self.terms.start
+        if start is not None:
+            indices, s, given = start
+            v = self.terms.within(given) if self.terms.learns else v
+            missing = np.setdiff1d(self._always, indices)
+            indices = np.append(indices, missing).astype(np.intp)
+            s = np.append(s, self._alone(missing, v))
+        else:
+            indices = self._always
+            if not len(indices):
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    indices = np.array([np.argmax(np.where(rows.D > 0, rows.P**2 / rows.D, -1.0))])
+            s = self._alone(indices, v)
+        if not self._set(indices, s, v):
+            self._set(indices[:1], self._alone(indices[:1], v), v)
+
+    def _alone(self, indices: Indices, v: float) -> Floats:
+        """Return the best precisions of functions that each are alone in the model."""
+        S, Q = self.rows.D[indices] / v, self.rows.P[indices] / v
+        S = np.where(S > 0, S, 1.0)
+        return np.asarray(S * S / np.maximum(Q * Q - S, 1e-3 * S))
+
+    # --- matrices -------------------------------------------------------------------------------
+
+    @property
+    def active(self) -> Indices:
+        """The functions in the model, in its order."""
+        return self._model.active[: self._model.whole[0]]
+
+    def _functions(self) -> Functions:
+        model, active = self._model, self.active
+        G = model.G[: len(active)][:, active]
+        G = 0.5 * (G + G.T)
+        return Functions(self.rows.take(active), G, self.rows.P[active], self.rows.z, self.rows.zz)
+
+    def _set(self, indices: Indices, s: Floats, v: float) -> bool:
+        """Make these the model; False if they have no factor."""
+        model, k = self._room(len(indices)), len(indices)
+        held = {int(j): place for place, j in enumerate(self.active)}
+        rows = [
+            model.G[held[j]].copy() if j in held else self.rows.gram(j) for j in map(int, indices)
+        ]
+        for place, row in enumerate(rows):
+            model.G[place] = row
+        model.place[model.place > 0] = 0
+        model.place[indices] = 1
+        model.place[self._always] = 2
+        model.whole[0] = k
+        model.active[:k] = indices
+        of = self._functions()
+        point = evaluate(self.terms, of, s, v)
+        if point is None:
+            return False
+        self._take(point)
+        return True
+
+    def _take(self, point: Point) -> None:
+        """Compute all matrices afresh at this point, which becomes the one to return to."""
+        model, rows, k = self._model, self.rows, len(point.s)
+        b = 1.0 / point.v
+        inverse, _ = dtrtri(point.R, lower=0)
+        model.s[:k], model.mu[:k] = point.s, point.mu
+        model.Xi[:k, :k] = inverse @ inverse.T
+        model.numbers[:] = b, 0.0, 1.0
+        U = dtrmm(b, inverse, model.G[:k].T, side=1)  # (M, k) = b G'R^-1
+        model.S[:] = b * rows.D - np.einsum("ij->i", np.square(U, out=U))
+        model.Q[:] = b * (rows.P - point.mu @ model.G[:k])
+        model.place[(model.place == -1) & (rows.D > 0)] = 0
+        model.whole[1] = 0
+        self.point, self.indices = point, self.active.copy()
+        self.history.append(point.value)
+
+    def _room(self, k: int) -> Model:
+        if k > len(self._model.s):
+            self._model = self._model.grown(min(max(k, 2 * len(self._model.s)), self.rows.size))
+        return self._model
+
+    def _move(self, steps: int, tol: float) -> bool:
+        """Move all precisions and the noise, and compute all afresh; False if steps were undone."""
+        model = self._model
+        self._since = 0
+        k = len(self.active)
+        of = self._functions()
+        fresh = evaluate(self.terms, of, model.s[:k].copy(), 1.0 / model.numbers[0])
+        least = self.point.value - _ROUNDING * (1.0 + abs(self.point.value))
+        if fresh is None or fresh.value < least:
+            before = self.point
+            self._patience *= 0.25
+            self._set(self.indices, before.s, before.v)
+            self.history.pop()
+            return False
+        self._take(ascend(self.terms, of, fresh, steps, tol))
+        self._tell()
+        return True
+
+    def _tell(self) -> None:
+        if self._report is not None:
+            self._best = max(self._best, self.point.value)
+            self._report(self.n_steps, self._best, len(self.active))
+
+    # --- the algorithm --------------------------------------------------------------------------
+
+    def grow(self, max_iter: int) -> str:
+        """Take steps until none gains `tol`; return the status."""
+        self._tell()
+        status = self._rest(max_iter)
+        for _ in range(_TRIALS):
+            if status != "converged" or not self.terms.learns or not self._try_less_noise(max_iter):
+                break
+            if self.n_steps >= max_iter:
+                status = "stopped"
+        return status
+
+    def _rest(self, max_iter: int) -> str:
+        self._exchanges = 0
+        while self.n_steps < max_iter:
+            if self._steps(max_iter, self.tol):
+                continue
+            if self._patience < 1e-3 or self._settle():
+                return "converged"
+        self._move(_END, 1e-3 * self.tol)
+        return "stopped"
+
+    def _steps(self, max_iter: int, tol: float) -> bool:
+        """Take single steps up to the next addition; False if none gains tol."""
+        k = len(self.active)
+        limit = max(1, int(self._patience * (_RUN + _PER_FUNCTION * k)))
+        before = int(self._model.whole[1])
+        what, which, s, gain = self._run(min(limit, max_iter - self.n_steps), tol)
+        self.n_steps += int(self._model.whole[1]) - before
+        model = self._model
+        if what == ADD and model.whole[1] and model.S[which] < _DOUBTFUL * self._scale(which):
+            self._move(_WHILE, 0.0)  # what it seems to gain may be rounding
+        elif what == ADD:
+            self._add(which, s, gain)
+            self._since += 1
+            due = self._since >= max(1, k // 8) or self._model.numbers[2] < CANCELLED
+            if due or self._model.whole[1] >= limit:
+                self._move(_WHILE, 0.0)
+        elif gain >= tol or self._model.whole[1] >= limit:
+            self._move(_WHILE, 0.0)
+        else:
+            return False
+        return True
+
+    def _scale(self, i: int) -> float:
+        return float(self._model.numbers[0] * self.rows.D[i])
+
+    def _try_less_noise(self, max_iter: int) -> bool:
+        """Go on from half the noise, under which more functions gain; undo it if all is no better.
+
+        Functions that are of use together, and none alone, are found in this way.
+        """
+        terms, best, indices, history = self.terms, self.point, self.indices, self.history
+        most = 2 * len(indices) + _RUN
+        self.history = []
+        try:
+            terms.learns = False
+            if self._set(indices, best.s, terms.within(0.5 * best.v)):
+                coarse = max(self.tol, _COARSE)
+                while self.n_steps < max_iter and len(self.active) < most:
+                    if not self._steps(max_iter, coarse):
+                        break
+            self._move(_WHILE, 0.0)
+            terms.learns = True
+            self._rest(max_iter)
+            better = self.point.value >= best.value + self.tol
+        except KeyboardInterrupt:
+            self.point, self.indices, self.history = best, indices, history
+            raise
+        finally:
+            terms.learns = True
+        if better:
+            self.history = [*history, self.point.value]
+        else:
+            self._set(indices, best.s, best.v)
+            self.point, self.history = best, history
+        self._tell()
+        return better
+
+    def _run(self, limit: int, tol: float) -> tuple[int, int, float, float]:
+        """Take steps inside the model, and return what should be added, with what it gains."""
+        model = self._model
+        if self.terms.is_flat:
+            found = self._loops.run(model, tol, limit)
+            return int(found[0]), int(found[1]), float(found[2]), float(found[3])
+        for _ in range(limit):
+            what, which, s, gain = look(model, self.terms.hyperprior)
+            if gain < tol:
+                return NOTHING, -1, 0.0, gain
+            if what == ADD:
+                return what, which, s, gain
+            model.numbers[1] += gain
+            if what == CHANGE:
+                self._loops.change(model, which, s)
+            else:
+                self._loops.remove(model, which)
+        return NOTHING, -1, 0.0, tol
+
+    def _add(self, i: int, s: float, gain: float) -> None:
+        model = self._room(len(self.active) + 1)
+        wanted = None if self.rows.is_stored else lambda: likely(model, self.rows)
+        model.G[model.whole[0]] = self.rows.gram(i, wanted)
+        self._loops.insert(model, i, s)
+        model.numbers[1] += gain
+        self.n_steps += 1
+
+    def _settle(self) -> bool:
+        """Move all precisions to where they gain nothing more; True if no step gains then."""
+        before = self.point.value
+        if not self._move(_SETTLED, _PART * self.tol):
+            return False
+        if self._gains() or self.point.value - before >= self.tol:
+            return False
+        if self._exchanges < _EXCHANGES * 40 // (40 + len(self.active)) and self._exchange():
+            self._exchanges += 1
+            return False
+        self._move(_END, 1e-9)
+        return not self._gains()
+
+    def _gains(self) -> bool:
+        if self.terms.is_flat:
+            return bool(self._loops.choose(self._model)[3] >= self.tol)
+        return look(self._model, self.terms.hyperprior)[3] >= self.tol
+
+    def _exchange(self) -> bool:
+        """Exchange functions of the model for others where that gains; False if none does."""
+        model, done = self._model, 0
+        for j, i in gains_of_exchange(model, self.terms, self.tol):
+            place = np.flatnonzero(self.active == j)
+            if model.place[i] != 0 or not len(place):
+                continue
+            at, k = int(place[0]), len(self.active)
+            # What the others have left of the two, now.
+            xi = float(model.Xi[at, at])
+            t = float(model.numbers[0] * (model.Xi[at, :k] @ model.G[:k, i]))
+            S, Q = model.S[i] + t * t / xi, model.Q[i] + t * model.mu[at] / xi
+            s, value = self.terms.hyperprior.best_precision(np.array([S]), np.array([Q]))
+            now = 0.5 * float(np.log(model.s[at] * xi) + model.mu[at] ** 2 / xi)
+            gain = float(value[0]) - now - self.terms.hyper(model.s[at : at + 1])
+            if not (np.isfinite(s[0]) and gain >= 0.5 * self.tol):
+                continue
+            row = self.rows.gram(i)
+            self._loops.remove(model, at)
+            model.G[model.whole[0]] = row
+            self._loops.insert(model, i, float(s[0]))
+            model.numbers[1] += gain
+            self.n_steps += 1
+            done += 1
+        if done:
+            return self._move(_WHILE, 0.0)
+        return False
