@@ -54,7 +54,7 @@ bench: $(INSTALLED_BENCH) ## run the benchmarks, alone on the machine, into benc
 	$(BIN)/python -m benchmarks $(ARGS)
 
 docs: $(INSTALLED_DOCS) ## build the documentation; open build/docs/index.html
-	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/docs $(ARGS)
+	$(BIN)/python -m sphinx -j auto -q -W --keep-going -b html docs build/docs $(ARGS)
 	@$(BIN)/python docs/check_site.py build/docs
 	@echo "open build/docs/index.html"
 

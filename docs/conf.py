@@ -82,6 +82,7 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "write_computation_times": False,  # a page that loads scripts from the network
     "within_subsection_order": "FileNameSortKey",
+    "parallel": True,  # as many examples at a time as `sphinx -j` has processes
     "plot_gallery": os.environ.get("MERCER_DOCS_GALLERY", "1") == "1",
     "nested_sections": False,
     "remove_config_comments": True,
