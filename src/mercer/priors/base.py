@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["CoefficientPrior"]
+__all__ = ["CoefficientPrior", "numbers"]
 
 Floats = NDArray[np.float64]
 
@@ -97,7 +97,7 @@ class CoefficientPrior(ABC):
         ValueError where the prior is improper, and where all of them are 0: the likelihood then
         grows without end as the scale falls.
         """
-        values = _numbers(coef)
+        values = numbers(coef)
         largest = float(np.max(np.abs(values), initial=0.0))
         if largest == 0:
             raise ValueError(
@@ -111,7 +111,7 @@ class CoefficientPrior(ABC):
         """Return the scale of the greatest likelihood, from |coef| of which the largest is 1."""
 
     def _units(self, coef: ArrayLike) -> Floats:
-        return np.asarray(np.abs(_numbers(coef)) / self.scale)
+        return np.asarray(np.abs(numbers(coef)) / self.scale)
 
     # --- the object ---------------------------------------------------------------------------
 
@@ -134,7 +134,8 @@ class CoefficientPrior(ABC):
         return f"{type(self).__name__}(scale={self.scale:.6g})"
 
 
-def _numbers(coef: ArrayLike) -> Floats:
+def numbers(coef: ArrayLike) -> Floats:
+    """Return coefficients as floats; ValueError if they are not finite numbers."""
     try:
         values = np.asarray(coef, dtype=float)
     except (TypeError, ValueError) as error:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.priors.base import CoefficientPrior
+from mercer.priors.precisions import PrecisionPrior
 
 __all__ = ["Sections", "sample_functions"]
 
@@ -25,7 +26,7 @@ class Sections(Protocol):
 
 
 def sample_functions(
-    prior: CoefficientPrior,
+    prior: CoefficientPrior | PrecisionPrior,
     kernel: Sections,
     centres: Any,
     X: Any,
@@ -36,7 +37,7 @@ def sample_functions(
 
     Parameters
     ----------
-    prior : CoefficientPrior
+    prior : CoefficientPrior or PrecisionPrior
         The prior of the coefficients; it must be proper.
     kernel : Kernel
         Any kernel. It need not be a Mercer kernel: no covariance is made of it.
@@ -70,7 +71,7 @@ def sample_functions(
     >>> sample_functions(Laplacian(), Tanh(10.0, 1.0), centres, centres[:5], n_samples=3).shape
     (5, 3)
     """
-    if not isinstance(prior, CoefficientPrior):
+    if not isinstance(prior, CoefficientPrior | PrecisionPrior):
         raise ValueError(f"prior must be one of mercer.priors, got {prior!r}")
     if not (hasattr(kernel, "inputs") and hasattr(kernel, "times")):
         raise ValueError(f"kernel must be one of mercer.kernels, got {kernel!r}")
