@@ -57,7 +57,9 @@ def close(A, B, precision=True):
             continue
         a, b = used(A, name), used(B, name)
         size = np.max(np.abs(b), initial=1.0)
-        np.testing.assert_allclose(a, b, rtol=1e-7, atol=1e-9 * size, err_msg=name)
+        # The diagonal of QSQ - Q is what is left of terms up to 1e6: of both, 1e-8 is rounding.
+        near = 1e-7 if name == "curvature" else 1e-9
+        np.testing.assert_allclose(a, b, rtol=1e-7, atol=near * size, err_msg=name)
 
 
 def sound(A, precision=True):
