@@ -27,6 +27,7 @@ NAMES = (
     "online-usps",
     "online-plateau",
     "laplacian-samples",
+    "sparsity",
 )
 
 
@@ -153,7 +154,7 @@ def test_an_interruption_keeps_what_is_finished(run, made, tmp_path):
 
 @pytest.fixture
 def tiny(tmp_path):
-    """A table of the form of Abalone and images of that of USPS, of a few rows."""
+    """Tables of the forms that are read and images of that of USPS, of a few rows."""
     rng = np.random.default_rng(0)
     folder = tmp_path / "data"
     folder.mkdir()
@@ -163,6 +164,12 @@ def tiny(tmp_path):
         file.write("sex,length,weight,y\n")
         for (a, b), y, sex in zip(sizes, rings, rng.choice(["F", "I", "M"], 60), strict=True):
             file.write(f"{sex},{a},{b},{y:g}\n")
+    for name in {*experiments.experiments()["sparsity"].data} - {"abalone"}:
+        with gzip.open(folder / f"{name}.csv.gz", "wt", encoding="utf-8") as file:
+            file.write("length,weight,split,y\n")
+            for i, ((a, b), y) in enumerate(zip(sizes, rings, strict=True)):
+                target = y if name == "boston" else int(y > 9)
+                file.write(f"{a},{b},{('train', 'test')[i % 2]},{target}\n")
     digits, centres = np.arange(80) % 10, rng.uniform(-1, 1, (10, 256))
     images = np.clip(centres[digits] + rng.normal(0, 0.3, (80, 256)), -1, 1)
     parts = {"X_train": images[:60], "y_train": digits[:60]}

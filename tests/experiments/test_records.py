@@ -139,7 +139,7 @@ def test_a_surface_is_drawn_twice(tmp_path, monkeypatch):
 
 def test_every_experiment_says_what_it_is():
     found = experiments.experiments()
-    assert set(found) >= {"laplacian-samples"}
+    assert set(found) >= {"laplacian-samples", "sparsity"}
     assert set(found) >= {"abalone-error", "abalone-kernels", "abalone-gap", "gaussians"}
     assert set(found) >= {"online-sinc", "online-friedman", "online-usps", "online-plateau"}
     for name, experiment in found.items():

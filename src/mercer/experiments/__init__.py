@@ -51,6 +51,7 @@ _MODULES = (
     "online_usps",
     "online_plateau",
     "laplacian_samples",
+    "sparsity",
 )
 
 
