@@ -23,6 +23,7 @@ EXPERIMENTS = (
     "greedy",
     "laplacian",
     "laplacian_programme",
+    "relevance",
     "iterative",
     "online",
     "online_memory",

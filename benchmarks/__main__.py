@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--without",
         action="append",
         default=[],
-        choices=["scikit-learn", "gpytorch", "gpy", "river"],
+        choices=["scikit-learn", "gpytorch", "gpy", "river", "fastrvm"],
         help="leave this peer out of the races that can do without it",
     )
     given = parser.parse_args(arguments)

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import gamma
 
+from mercer import priors
 from mercer.inference import _relevance_rows
 from mercer.inference._columns import ArrayColumns, JoinedColumns, KernelColumns
 from mercer.inference.relevance import ALGORITHMS, Relevance, RelevanceProblem, solve
@@ -192,6 +193,40 @@ def test_columns_that_are_not_kept_in_memory(monkeypatch):
         fit = solve(again)
         assert fit.objective == pytest.approx(whole.objective, abs=1e-6)
         np.testing.assert_array_equal(fit.indices, whole.indices)
+
+
+def test_functions_that_stay_though_they_are_alike():
+    X, y = sinc(30)
+    ones = np.ones((30, 1))
+    columns = JoinedColumns([ArrayColumns(np.hstack([ones, ones])), KernelColumns(KERNEL, X)])
+    given = RelevanceProblem(columns, y, np.zeros(30), None, Flat(), always=[0, 1])
+    for algorithm in ALGORITHMS:
+        fit = solve(given, algorithm)
+        assert {0, 1} <= set(fit.indices)
+        start = fit._replace(indices=fit.indices[2:], precisions=fit.precisions[2:])
+        assert {0, 1} <= set(solve(given, algorithm, start=start).indices)
+
+
+@pytest.mark.parametrize("algorithm", EVIDENCE)
+@pytest.mark.parametrize(
+    "hyperprior",
+    [
+        priors.Flat(),
+        priors.GammaPrecision(),
+        priors.GammaPrecision(1.0, 0.1),
+        priors.NormalDeviation(1.0),
+        priors.LaplacianMixture(),
+    ],
+    ids=str,
+)
+def test_hyperpriors_of_the_library(algorithm, hyperprior):
+    given = problem(30, hyperprior=hyperprior)
+    fit = solve(given, algorithm)
+    assert fit.status == "converged"
+    assert is_monotone(fit)
+    Phi = functions(given, fit)
+    wanted = dense_penalised(Phi, fit.precisions, fit.noise, given.y, 0.0, hyperprior)
+    assert fit.objective == pytest.approx(wanted, abs=1e-6)
 
 
 # --- the variational bound ------------------------------------------------------------------------

@@ -92,8 +92,8 @@ class Fast:
                 with np.errstate(divide="ignore", invalid="ignore"):
                     indices = np.array([np.argmax(np.where(rows.D > 0, rows.P**2 / rows.D, -1.0))])
             s = self._alone(indices, v)
-        if not self._set(indices, s, v):
-            self._set(indices[:1], self._alone(indices[:1], v), v)
+        while not self._set(indices, s, v):  # they are too alike: firmer priors
+            s = 8.0 * np.maximum(s, 1e-12 * rows.D[indices] / v)
 
     def _alone(self, indices: Indices, v: float) -> Floats:
         """Return the best precisions of functions that each are alone in the model."""
@@ -125,7 +125,7 @@ class Fast:
             model.G[place] = row
         model.place[model.place > 0] = 0
         model.place[indices] = 1
-        model.place[self._always] = 2
+        model.place[np.intersect1d(indices, self._always)] = 2
         model.whole[0] = k
         model.active[:k] = indices
         of = self._functions()

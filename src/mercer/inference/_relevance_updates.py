@@ -95,7 +95,9 @@ class Updates:
         if start is not None:
             indices, s, given = start
             v = self.terms.within(given) if self.terms.learns else v
-            self._take(np.asarray(indices, dtype=np.intp), np.asarray(s, dtype=float), v)
+            missing = np.setdiff1d(self._always, indices)
+            s = np.append(s, np.maximum(D[missing], 1e-300) / v)
+            self._take(np.append(indices, missing).astype(np.intp), s, v)
             return
         if self._algorithm == "greedy":
             if len(self._always):

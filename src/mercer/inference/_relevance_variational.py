@@ -73,8 +73,11 @@ class Variational:
         """Begin with all functions that are not 0, or where another fit has ended."""
         rows, v = self.rows, self.terms.start
         if start is not None:
-            self.indices, s, given = np.asarray(start[0], dtype=np.intp), start[1], start[2]
+            indices, s, given = start
             v = self.terms.within(given) if self.terms.learns else v
+            missing = np.setdiff1d(self._always, indices)
+            self.indices = np.append(indices, missing).astype(np.intp)
+            s = np.append(s, np.maximum(rows.D[missing], 1e-300) / v)
         else:
             some = np.flatnonzero(rows.D > 0)
             self.indices = some if len(some) else np.array([0])

@@ -23,6 +23,8 @@ __all__ = ["change", "choose", "insert", "remove", "run"]
 _SUM = {**COMMON, "fastmath": {"contract", "reassoc", "nsz"}}
 # Functions whose statistics are worked on at a time: 4 kB each of u, S and Q stay in the L1 cache.
 _STRIP = 512
+# Functions that are looked at together for one that gains more than the best so far.
+_BLOCK = 128
 
 _Vector = float64[::1]
 _Matrix = float64[:, ::1]
@@ -151,6 +153,15 @@ def insert(A, i, s):  # type: ignore[no-untyped-def]
     A.whole[1] += 1
 
 
+@njit(types.boolean(_Vector, _Vector, float64), **COMMON)
+def _above(S, Q, r):  # type: ignore[no-untyped-def]
+    # Whether Q^2/S > r anywhere: without a division, and in vector registers.
+    count = 0
+    for m in range(S.size):
+        count += Q[m] * Q[m] > r * S[m]
+    return count > 0
+
+
 @njit(_Step(_Model), **COMMON)
 def choose(A):  # type: ignore[no-untyped-def]
     k, beta = A.whole[0], A.numbers[0]
@@ -170,11 +181,14 @@ def choose(A):  # type: ignore[no-untyped-def]
             what, which, best, gain = _REMOVE, j, math.inf, -now
     while True:
         i, r = -1, 1.0
-        for m in range(A.S.size):
-            S, Q = A.S[m], A.Q[m]
-            # Q^2/S > r without a division, which most functions are spared
-            if Q * Q > r * S and S > 0.0 and A.place[m] == 0:
-                i, r = m, Q * Q / S
+        for first in range(0, A.S.size, _BLOCK):
+            last = min(first + _BLOCK, A.S.size)
+            if not _above(A.S[first:last], A.Q[first:last], r):
+                continue
+            for m in range(first, last):
+                S, Q = A.S[m], A.Q[m]
+                if Q * Q > r * S and S > 0.0 and A.place[m] == 0:
+                    i, r = m, Q * Q / S
         if i < 0:
             break
         here = 0.5 * (r - 1.0 - math.log(r))
