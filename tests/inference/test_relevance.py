@@ -75,19 +75,20 @@ def test_the_gradient_is_zero_and_the_fixed_point_equations_hold(algorithm, hype
     assert fit.noise == pytest.approx(wanted, rel=1e-4)
 
 
-def test_no_function_outside_gains_at_the_end():
-    given = problem()
+@pytest.mark.parametrize("hyperprior", [Flat(), priors.GammaPrecision()], ids=["flat", "gamma"])
+def test_no_function_outside_gains_at_the_end_and_none_inside_is_superfluous(hyperprior):
+    given = problem(hyperprior=hyperprior)
     fit = solve(given, tol=1e-4)
     Phi = given.columns.take(np.arange(60))
     F = Phi[:, fit.indices]
     C = np.linalg.inv(fit.noise * np.eye(60) + (F / fit.precisions) @ F.T)
     S, Q = np.einsum("ij,ik,kj->j", Phi, C, Phi), Phi.T @ C @ given.y
     outside = np.setdiff1d(np.arange(60), fit.indices)
-    gains = Flat().best_precision(S[outside], Q[outside])[1]
+    gains = hyperprior.best_precision(S[outside], Q[outside])[1]
     assert gains.max() < 1e-4
     for j in range(len(fit.indices)):
-        S, Q = _without(Phi, fit, j, given.y)
-        assert Q**2 > S
+        best, _ = hyperprior.best_precision(*_without(Phi, fit, j, given.y))
+        assert best == pytest.approx(fit.precisions[j], rel=1e-3)
 
 
 def _without(Phi, fit, j, y):

@@ -19,8 +19,17 @@ from scipy.linalg.lapack import dtrtri
 from mercer.inference._relevance_evidence import Functions, Point, Terms, ascend, evaluate
 from mercer.inference._relevance_problem import RelevanceProblem, Report
 from mercer.inference._relevance_rows import Rows
-from mercer.inference._relevance_search import gains_of_exchange, likely, look
-from mercer.linalg.precisions import ADD, CANCELLED, CHANGE, NOTHING, Model, empty_model, precisions
+from mercer.inference._relevance_search import gains_of_exchange, likely, look, superfluous
+from mercer.linalg.precisions import (
+    ADD,
+    CANCELLED,
+    CHANGE,
+    NOTHING,
+    REMOVE,
+    Model,
+    empty_model,
+    precisions,
+)
 
 __all__ = ["Fast"]
 
@@ -268,7 +277,10 @@ class Fast:
         for _ in range(limit):
             what, which, s, gain = look(model, self.terms.hyperprior)
             if gain < tol:
-                return NOTHING, -1, 0.0, gain
+                which = superfluous(model, self.terms.hyperprior)
+                if which < 0:
+                    return NOTHING, -1, 0.0, gain
+                what, gain = REMOVE, 0.0
             if what == ADD:
                 return what, which, s, gain
             model.numbers[1] += gain

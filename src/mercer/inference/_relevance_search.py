@@ -13,7 +13,7 @@ from mercer.inference._relevance_problem import Hyperprior
 from mercer.inference._relevance_rows import Rows
 from mercer.linalg.precisions import ADD, CHANGE, COLLINEAR, NOTHING, REMOVE, Model
 
-__all__ = ["gains_of_exchange", "likely", "look"]
+__all__ = ["gains_of_exchange", "likely", "look", "superfluous"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -50,6 +50,16 @@ def look(model: Model, hyperprior: Hyperprior) -> tuple[int, int, float, float]:
     if top >= k:
         return ADD, int(outside[top - k]), float(best[top]), float(gain[top])
     return (CHANGE if stays[top] else REMOVE), top, float(best[top]), float(gain[top])
+
+
+def superfluous(model: Model, hyperprior: Hyperprior) -> int:
+    """Return a function of the model that it is no worse without, however little; or -1."""
+    k = int(model.whole[0])
+    xi = np.diagonal(model.Xi)[:k]
+    S, Q = 1.0 / xi - model.s[:k], model.mu[:k] / xi
+    best, _ = hyperprior.best_precision(np.where(S > 0, S, 1.0), np.where(S > 0, Q, 0.0))
+    there = (model.place[model.active[:k]] == 1) & ~np.isfinite(best) & (k > 1)
+    return int(np.argmax(there)) if np.any(there) else -1
 
 
 def gains_of_exchange(model: Model, terms: Terms, tol: float) -> list[tuple[int, int]]:
