@@ -291,7 +291,9 @@ ESTIMATORS: dict[type, list[Example]] = {
         Example(LaplacianProcessClassifier(RBF(1.3), optimizer=None)),
         Example(LaplacianProcessClassifier(max_iter=3)),
         Example(LaplacianProcessClassifier(RBF(1.3), prior_scale=2.0, optimizer=None), TWO),
-        Example(LaplacianProcessClassifier(Tanh(0.5, 0.3), "soft_margin", mean="zero"), TWO),
+        Example(
+            LaplacianProcessClassifier(RBF(1.3), "soft_margin", mean="zero", optimizer=None), TWO
+        ),
         Example(LaplacianProcessClassifier(RBF(1.3), "quadratic_soft_margin"), TWO),
     ],
     LaplacianProcessRegressor: [
@@ -316,7 +318,7 @@ ESTIMATORS: dict[type, list[Example]] = {
             Example(LaplacianProcessRegressor(RBF(1.3), noise, optimizer=None))
             for noise in (
                 likelihoods.Laplace(),
-                likelihoods.Huber(),
+                likelihoods.Huber(0.2),
                 likelihoods.EpsilonInsensitive(0.1),
             )
         ),

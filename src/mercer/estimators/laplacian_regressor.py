@@ -252,6 +252,12 @@ class LaplacianProcessRegressor(LaplacianProcess, BayesianRegressor):
             self._warn_of_expansion(fits)
         return self
 
+    def __sklearn_tags__(self) -> Any:
+        """Return scikit-learn's tags: takes several outputs, if their noise differs by a factor."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = _shares_its_shape(self.likelihood)
+        return tags
+
     def _prepared(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Model:
         """Return the model and its rows, checked."""
         precomputed = is_precomputed(self)
@@ -290,11 +296,16 @@ def _ratio(noise: Likelihood, first: Likelihood) -> float:
     return _scale_of(noise) / _scale_of(first)
 
 
+def _shares_its_shape(spec: Likelihood | None) -> bool:
+    """Whether noise that is left open differs between outputs by its scale alone."""
+    if not isinstance(spec, EpsilonInsensitive):
+        return True
+    return spec.epsilon == 0 or None not in (spec.epsilon, spec.scale)
+
+
 def _require_one_zone(spec: Likelihood, outputs: int) -> None:
     """Raise ValueError where outputs would have noise that differs by more than its scale."""
-    if outputs == 1 or not isinstance(spec, EpsilonInsensitive):
-        return
-    if spec.epsilon != 0 and (spec.epsilon is None or spec.scale is None):
+    if outputs > 1 and not _shares_its_shape(spec):
         raise ValueError(
             f"y has {outputs} columns, and of EpsilonInsensitive noise epsilon or the scale is "
             "left open, which each column would have in a ratio of its own. Give both, or fit one "
