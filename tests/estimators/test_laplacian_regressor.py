@@ -372,7 +372,7 @@ def test_stages_are_told(capsys):
         ({"verbose": -1}, "verbose"),
         ({"centres": np.empty((0, 1))}, "there must be functions"),
     ],
-    ids=str,
+    ids=lambda given: given if isinstance(given, str) else ", ".join(given),
 )
 def test_options_that_are_none_are_refused(options, text):
     X, y = rows(40)

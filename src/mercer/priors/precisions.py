@@ -219,11 +219,13 @@ class PrecisionPrior(ABC):
         return hash((type(self), *self.to_state().values()))
 
     def __repr__(self) -> str:
-        inside = ", ".join(
-            f"{name}={value:.6g}" if isinstance(value, float) else f"{name}={value!r}"
-            for name, value in self.to_state().items()
-        )
+        inside = ", ".join(f"{name}={_shown(value)}" for name, value in self.to_state().items())
         return f"{type(self).__name__}({inside})"
+
+
+def _shown(value: Any) -> str:
+    """Return an argument as `repr` has it: functions by their names."""
+    return f"{value:.6g}" if isinstance(value, float) else getattr(value, "__name__", repr(value))
 
 
 def flat_gain(excess: Floats) -> Floats:
