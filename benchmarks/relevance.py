@@ -238,8 +238,8 @@ def run(options: Options) -> Result:
         "The RBF kernel at all rows, of a width that is given, noise learned, no hyperprior; the "
         "kernel is in the time on both sides. The evidence is of one dense formula at each one's "
         "own functions, precisions and noise. A step is looked for and made, in a model of so many "
-        "functions; its bare products are BLAS's, on one thread both. Many rows are fitted in a process of its own, "
-        "whose peak of resident memory counts.",
+        "functions; its bare products are BLAS's, on one thread both. Many rows are fitted in a "
+        "process of its own, whose peak of resident memory counts.",
         [
             table(header, lines),
             table(
