@@ -81,8 +81,18 @@ def subclasses_of(base: type, *abstract: type) -> list[type]:
 
 
 # Modules beside the engines: what bounds the solutions of regression with Gaussian noise, and finds
-# parts of them, which have no evidence; and a process that takes rows in turn, and has no problem.
-_BESIDE = {"certificate", "duals", "greedy", "online", "quadratic", "subspace"}
+# parts of them, which have no evidence; a process that takes rows in turn, and has no problem; and
+# expansions in columns that no kernel of a process belongs to, sparse by their priors.
+_BESIDE = {
+    "certificate",
+    "duals",
+    "greedy",
+    "laplacian",
+    "online",
+    "quadratic",
+    "relevance",
+    "subspace",
+}
 
 
 def engines() -> list[ModuleType]:
