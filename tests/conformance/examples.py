@@ -229,6 +229,11 @@ MEANS: dict[type, list[Example]] = {
         Example(means.Linear([1.0, 2.0], [[2.0, -1.0], [0.3, 0.4]])),
     ],
     means.Function: [Example(means.Function(square)), Example(means.Function(two_outputs))],
+    means.Affine: [
+        Example(means.Affine(means.Constant(2.0, estimate=None), 3.0, -1.0)),
+        Example(means.Affine(means.Linear([1.0, 0.5], [[0.3, -0.2]] * 2, None), output=1)),
+        Example(means.Affine(means.Functions(bumps, [0], means.Function(square)), 0.5)),
+    ],
     means.Functions: [
         Example(means.Functions(two_outputs)),
         Example(means.Functions(bumps, [0, 2], means.Linear()), {"X": PLANE}),

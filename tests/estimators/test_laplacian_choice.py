@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mercer import LaplacianProcessRegressor
-from mercer.errors import MercerWarning
+from mercer.errors import MercerWarning, UndeterminedWarning
 from mercer.estimators.laplacian_kernel import free_directions, search_kernel
 from mercer.estimators.laplacian_rows import merged
 from mercer.kernels import RBF, Matern, Tanh
@@ -192,3 +192,91 @@ def test_rows_are_merged_in_an_order_of_their_own():
     np.testing.assert_array_equal(part.kinds, [0, 0])
     some = own.some(2, np.random.default_rng(0))
     assert len(np.unique(some.X)) == 1 and len(own.some(9, np.random.default_rng(0)).Y) == 3
+
+
+def waves(n=80, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-3, 3, (n, 1))
+    return X, np.sin(2.0 * X[:, 0]) + 0.2 * rng.standard_normal(n)
+
+
+@pytest.mark.parametrize(
+    "noise", [Laplace(), EpsilonInsensitive(0.1), EpsilonInsensitive()], ids=repr
+)
+def test_noise_with_kinks_is_estimated_under_weight_decay(noise):
+    X, y = waves()
+    model = LaplacianProcessRegressor(
+        RBF(0.6), noise, prior="weight_decay", optimizer=None, n_penalties=11
+    )
+    model.fit(X, y)
+    assert np.all(np.isfinite(model.path_["value"][:5]))
+    assert np.sqrt(np.mean((model.predict(X) - np.sin(2.0 * X[:, 0])) ** 2)) < 0.12
+    size = np.sqrt(model.likelihood_.conditional_var(np.zeros(1))[0])
+    assert 0.14 < size < 0.28
+
+
+@pytest.mark.parametrize("prior", ["laplacian", "weight_decay"])
+def test_rows_of_no_weight_are_said_to_tell_nothing_of_noise(prior):
+    X, y = waves()
+    model = LaplacianProcessRegressor(RBF(0.6), prior=prior, optimizer=None, n_penalties=5)
+    with pytest.warns(UndeterminedWarning, match="weigh 1 together") as found:
+        model.fit(X, y, np.full(80, 1.0 / 80.0))
+    assert not any("nothing in the inputs" in str(w.message) for w in found)
+    if prior == "laplacian":
+        assert model.likelihood_.noise == pytest.approx(np.var(y), rel=1e-6)
+
+
+@pytest.mark.parametrize("prior", ["laplacian", "weight_decay"])
+@pytest.mark.parametrize("scale", [None, 0.5])
+@pytest.mark.parametrize("noise", [Huber(), EpsilonInsensitive()], ids=repr)
+def test_objectives_are_those_of_the_noise_that_is_kept(noise, scale, prior):
+    X, y = waves()
+    options = {"prior": prior, "prior_scale": scale, "optimizer": None, "mean": "zero"}
+    options["n_penalties"] = 11
+    model = LaplacianProcessRegressor(RBF(0.6), noise, **options).fit(X, y)
+    held = LaplacianProcessRegressor(
+        RBF(0.6), model.likelihood_, **options | {"prior_scale": model.prior_.scale}
+    ).fit(X, y)
+    assert scale is None or model.prior_.scale == scale
+    assert model.objective_ == pytest.approx(held.objective_, rel=1e-5)
+    f = model.predict(X)
+    best = model.likelihood_.log_density(y, y)  # for which nothing is counted
+    lost = float(np.sum(best - model.likelihood_.log_density(y, f)))
+    size = np.abs(model.coef_) / model.prior_.scale
+    lost += float(np.sum(size if prior == "laplacian" else size**2))
+    assert model.objective_ == pytest.approx(lost, rel=1e-6)
+
+
+@pytest.mark.parametrize("noise", [None, Laplace(), Huber()], ids=repr)
+def test_the_path_of_weight_decay_begins_where_next_to_nothing_is_fitted(noise):
+    X, y = waves()
+    first = []
+    for size, weight in ((1.0, 1.0), (1e4, 1.0), (1.0, 1e4)):
+        model = LaplacianProcessRegressor(
+            RBF(0.6), noise, prior="weight_decay", optimizer=None, n_penalties=11
+        )
+        model.fit(X, size * y, np.full(80, weight))
+        first.append(model.path_["value"][0] + np.log(size))
+        assert np.argmax(model.path_["value"]) > 0
+    np.testing.assert_allclose(first, first[0], atol=0.05)
+
+
+@pytest.mark.parametrize("noise", [None, Laplace(), Huber()], ids=repr)
+def test_the_size_of_the_kernel_makes_no_difference(noise):
+    X, y = waves()
+    one, other = (
+        LaplacianProcessRegressor(c * RBF(0.6), noise, optimizer=None).fit(X, y)
+        for c in (1.0, 2.0**-44)
+    )
+    assert one.n_active_ > 0
+    np.testing.assert_allclose(one.predict(X), other.predict(X), rtol=1e-3, atol=1e-4)
+
+
+def test_open_huber_noise_has_the_units_of_the_targets():
+    X, y = waves()
+    found = [
+        LaplacianProcessRegressor(RBF(0.6), Huber(), optimizer=None).fit(X, c * y).likelihood_.scale
+        / c
+        for c in (1.0, 2.0**-13, 2.0**13)
+    ]
+    np.testing.assert_allclose(found, found[0], rtol=1e-6)

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import expit, ndtr
 
 import mercer
-from mercer import LaplacianProcessClassifier
+from mercer import LaplacianProcessClassifier, means
 from mercer.errors import UndeterminedWarning
 from mercer.kernels import RBF, Callable, Tanh
 from mercer.likelihoods import Logistic, Probit
@@ -199,3 +199,63 @@ def test_options_that_are_none_are_refused(options, text):
     assert LaplacianProcessClassifier(KERNEL, Logistic(), prior_scale=1.0, optimizer=None).fit(
         X, y
     ).classes_.tolist() == ["no", "yes"]
+
+
+def tilt(X):
+    return 3.0 * X[:, 0]
+
+
+def ones(X):
+    return np.ones((len(X), 1))
+
+
+@pytest.mark.parametrize("loss", LOSSES[1:])
+@pytest.mark.parametrize(
+    "mean",
+    [
+        means.Linear(0.5, [3.0, 0.0], estimate=None),
+        means.Function(tilt),
+        means.Functions(ones, rest=means.Function(tilt)),
+    ],
+    ids=["linear", "function", "partly"],
+)
+def test_fixed_means_are_calibrated_with_the_margins(loss, mean):
+    X, y = rows(80)
+    model = LaplacianProcessClassifier(KERNEL, loss, prior_scale=1.0, optimizer=None, mean=mean)
+    model.fit(X, y)
+    slope, offset = model.calibration_[0]
+    new = np.array([[50.0, 50.0], [-60.0, 40.0]])  # where no kernel reaches
+    given, found = mean.fixed_part(new)[:, 0], model.predict_latent(new)
+    if mean.estimate is None:
+        np.testing.assert_allclose(found, slope * mean(new)[:, 0] + offset)
+    else:  # beside a constant that is estimated
+        np.testing.assert_allclose(np.diff(found), slope * np.diff(given))
+
+
+def test_fixed_means_of_several_classes_are_those_of_each():
+    X = rows(90)[0]
+    y = np.digitize(X[:, 0], [-0.4, 0.4])
+    mean = means.Linear([-1.0, 0.5, -2.0], [[-2.0, 0.0, 2.0], [0.0, 0.3, 0.0]], estimate=None)
+    for loss in LOSSES:
+        model = LaplacianProcessClassifier(KERNEL, loss, prior_scale=1.0, optimizer=None, mean=mean)
+        model.fit(X, y)
+        new = np.array([[50.0, 50.0]])
+        wanted = mean(new)[0]
+        if model.calibration_ is not None:
+            wanted = model.calibration_[:, 0] * wanted + model.calibration_[:, 1]
+        np.testing.assert_allclose(model.predict_latent(new)[0], wanted)
+
+
+@pytest.mark.parametrize("loss", LOSSES[1:])
+def test_error_bars_of_margins_have_the_prior_of_weight_decay(loss):
+    X, y = rows(80)
+    options = {"prior": "weight_decay", "prior_scale": 0.1, "optimizer": None, "mean": "zero"}
+    model = LaplacianProcessClassifier(KERNEL, loss, **options).fit(X, y)
+    slope, _ = model.calibration_[0]
+    sign, f = np.where(y == "yes", 1.0, -1.0), model.predict_latent(X)
+    W = -model.likelihood_.derivatives(sign, f)[1]
+    A = KERNEL(X, X[model.basis_indices_])
+    ridge = 2.0 / (slope * 0.1) ** 2 * np.eye(A.shape[1])
+    cov = np.linalg.inv(A.T @ (W[:, None] * A) + ridge)
+    wanted = np.sqrt(np.einsum("ij,jk,ik->i", A, cov, A))
+    np.testing.assert_allclose(model.predict_latent(X, return_std=True)[1], wanted, rtol=1e-6)

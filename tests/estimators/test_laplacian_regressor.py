@@ -395,3 +395,26 @@ def test_a_mean_of_the_users():
     assert model.mean_.value == 2.0 and model.posterior_.n_features == 0
     plane = LaplacianProcessRegressor(**HELD, mean="linear").fit(X, y + 3.0 * X[:, 0])
     assert plane.mean_.slope == pytest.approx([3.0], abs=0.1)
+
+
+def cosine(X):
+    return 5.0 * np.cos(X[:, 0])
+
+
+def slope(X):
+    return X[:, :1]
+
+
+def test_the_fixed_part_of_a_mean_with_coefficients_is_kept():
+    X, y = rows()
+    mean = means.Functions(slope, rest=means.Function(cosine))
+    model = LaplacianProcessRegressor(**HELD, mean=mean).fit(X, y + cosine(X))
+    plain = LaplacianProcessRegressor(**HELD, mean=means.Functions(slope)).fit(X, y)
+    np.testing.assert_allclose(model.predict(X), plain.predict(X) + cosine(X), atol=1e-6)
+
+
+def test_several_targets_have_a_fixed_mean_each():
+    X, y = rows()
+    mean = means.Constant([0.0, 3.0], estimate=None)
+    model = LaplacianProcessRegressor(**HELD, mean=mean).fit(X, np.column_stack([y, y + 3.0]))
+    np.testing.assert_allclose(model.predict(X[:5]) @ [-1.0, 1.0], 3.0, atol=1e-6)

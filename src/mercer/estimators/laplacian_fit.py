@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -30,9 +31,11 @@ Indices = NDArray[np.intp]
 _ROUNDS, _SAME = 4, 0.02
 # Alternations of error bars and the calibration that they are part of.
 _CALIBRATIONS = 3
+# The least slope of a calibration that error bars are computed for.
+_FLAT = 1e-50
 # The tolerance of solutions that serve the choice of a penalty alone.
 _COARSE = 1e-4
-# Residuals that are no more than this part of the targets are rounding.
+# A slope along a function that is no more than this part of what its rows could give is rounding.
 _ROUNDING = 1e-12
 
 
@@ -196,7 +199,7 @@ def _chosen(columns: Columns, targets: Targets, options: Options, now: Likelihoo
     if options.prior_scale is not None and not (isinstance(noise, Noise) and noise.is_open):
         given = model.penalty(options.prior_scale)
     most = _most(problem, options.prior)
-    if not targets.can_be_split or not most > _ROUNDING * _size(problem):
+    if not targets.can_be_split or not most > _rounding(problem, options.prior):
         warn(
             "the rows are too few, or too much alike, to hold some of them out and predict these "
             "from the others: no function was fitted to them, and what there is of noise is what "
@@ -206,9 +209,11 @@ def _chosen(columns: Columns, targets: Targets, options: Options, now: Likelihoo
         return Chosen(given or max(most, np.finfo(float).tiny), now, is_known=False)
     path = scored_path(problem, targets, model, options, most, _COARSE, given)
     best = path.best
+    if not np.any(np.isfinite(path.values)):
+        return Chosen(float(path.penalties[best]), now, -np.inf, path, is_known=False)
     calibration = None
     if targets.is_margin:
-        calibration = _calibration(problem, targets, path, best, now)
+        calibration = _calibration(problem, targets, path, best, now, options.prior)
     return Chosen(float(path.penalties[best]), now, float(path.values[best]), path, calibration)
 
 
@@ -216,26 +221,66 @@ def _most(problem: ExpansionProblem, prior: str) -> float:
     """Return the penalty at which a path begins: nothing is in use, or next to nothing."""
     if prior != "weight_decay":
         return laplacian.largest_penalty(problem)
-    # lam^2/unit theta^2 outweighs a loss of curvature 1 along all functions
-    pieces = pieces_of(problem, np.arange(problem.columns.size))
-    trace = sum(float(np.sum(Phi[:, : problem.columns.size] ** 2)) for _, Phi in pieces())
+    # lam^2/unit theta^2 outweighs the loss along all functions
+    weights = problem.weighted(np.ones(problem.n))
+    trace = _typical_curvature(problem) * sum(
+        float(np.sum(weights[rows] @ Phi**2)) for rows, Phi in _sections(problem)
+    )
     return float(np.sqrt(trace * problem.loss.unit))
 
 
-def _size(problem: ExpansionProblem) -> float:
-    """Return what a penalty that is not rounding is measured by."""
-    return float(np.max(np.abs(problem.loss.y), initial=0.0)) * problem.n
+def _typical_curvature(problem: ExpansionProblem) -> float:
+    """Return the curvature of the loss at a row, or what stands for it if there are kinks."""
+    loss = problem.loss
+    if loss.kind != "linear":
+        return loss.greatest_curvature
+    if loss.is_of_labels:
+        return 1.0
+    root = np.sqrt(problem.weighted(np.ones(problem.n)))
+    r = root * (loss.y - problem.mean)
+    if problem.H is not None:
+        A = root[:, None] * problem.H
+        r = r - A @ np.linalg.lstsq(A, r, rcond=None)[0]
+    size = float(np.sum(root * np.abs(r))) / float(np.sum(root**2))
+    return 1.0 / size if size > 0 else 1.0
+
+
+def _rounding(problem: ExpansionProblem, prior: str) -> float:
+    """Return what a penalty at which a path begins is above, if it is not rounding."""
+    if prior == "weight_decay":  # where that does not depend on the targets
+        return 0.0
+    low, high = problem.loss.reach()
+    size = np.abs(problem.loss.y) + np.abs(problem.mean)
+    size = problem.weighted(np.minimum(size, np.maximum(-low, high)))
+    slopes = sum(size[rows] @ np.abs(Phi) for rows, Phi in _sections(problem))
+    return _ROUNDING * float(np.max(slopes, initial=0.0))
+
+
+def _sections(problem: ExpansionProblem) -> Iterator[tuple[slice, Floats]]:
+    """Yield blocks of rows, and all functions with a prior there."""
+    size = problem.columns.size
+    for rows, Phi in pieces_of(problem, np.arange(size))():
+        yield rows, Phi[:, :size]
 
 
 def _alike(a: Likelihood, b: Likelihood) -> bool:
     """Whether two likelihoods of one kind have all but the same parameters."""
-    one, other = (np.array([float(p.value) for p in x.parameters.values()]) for x in (a, b))
+    # a threshold is given, and has no units
+    one, other = (
+        np.array([float(p.value) for name, p in x.parameters.items() if name != "threshold"])
+        for x in (a, b)
+    )
     size = np.max(np.abs(one), initial=0.0)
     return bool(np.all(np.abs(one - other) <= _SAME * size))
 
 
 def _calibration(
-    problem: ExpansionProblem, targets: Targets, path: Path, q: int, link: Likelihood
+    problem: ExpansionProblem,
+    targets: Targets,
+    path: Path,
+    q: int,
+    link: Likelihood,
+    prior: str,
 ) -> Calibration:
     """Return the calibration of the margins at one penalty, error bars of the folds included."""
     seen = path.seen
@@ -249,12 +294,19 @@ def _calibration(
             test, train = (np.flatnonzero(same) for same in _split(targets.folds, fold))
             own, solution = problem.rows(train), solutions[q]
             latent = found.slope * solution.latent + found.offset
-            spread = posterior_spread(own, solution, link, None, latent)
+            scale = _calibrated(1.0 / float(path.penalties[q]), found)
+            ridge = ridge_of(prior, scale, len(solution.indices), own.n_free)
+            spread = posterior_spread(own, solution, link, ridge, latent)
             A = problem.columns.rows(test).take(solution.indices)
             A = A if problem.H is None else np.hstack([A, problem.H[test]])
             var[test] = spread.var(A)
         found = calibrate(link, *rows, narrowing(link, var[seen]))
     return found
+
+
+def _calibrated(scale: float, calibration: Calibration) -> float:
+    """Return the scale of the prior of coefficients in the link's units."""
+    return scale * max(calibration.slope, _FLAT)
 
 
 def _split(folds: Indices, fold: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
@@ -279,25 +331,40 @@ def _solve(problem: ExpansionProblem, lam: float, options: Options) -> Expansion
 
 def fit_targets(columns: Columns, targets: Targets, options: Options, chosen: Chosen) -> Fitted:
     """Return the function with the penalty that was chosen, fitted to all rows."""
-    now = chosen.now
-    problem = targets.problem(columns, targets.minimised(now))
-    solution = _solve(problem, chosen.penalty, options)
+    now, penalty = chosen.now, chosen.penalty
     model = targets.model(options, now)
-    likelihood = now
-    if options.prior != "feature_selection":
-        # None if there are as many coefficients as rows
-        likelihood = model.of(problem, solution, chosen.penalty) or now
-    scale = model.scale(likelihood, chosen.penalty)
-    if targets.is_margin:
-        scale = 1.0 / chosen.penalty
+    held = options.prior == "feature_selection"
+    if isinstance(targets.noise, Noise) and targets.noise.shapes_the_loss and not held:
+        # noise of these very rows first, so that what is minimised has the noise that is kept
+        problem = targets.problem(columns, now)
+        quick = options._replace(tol=max(options.tol, _COARSE), report=None)
+        now = _likelihood(model, problem, _solve(problem, penalty, quick), penalty)
+        scale = model.scale(now, penalty)
+        model, held = targets.model(options, now), True
+        penalty = model.penalty(scale)
+    problem = targets.problem(columns, targets.minimised(now))
+    solution = _solve(problem, penalty, options)
+    likelihood = now if held else _likelihood(model, problem, solution, penalty)
+    scale = 1.0 / penalty if targets.is_margin else model.scale(likelihood, penalty)
     unit = 1.0 if targets.is_margin else replace(model, now=likelihood).unit
     coef = np.concatenate([solution.coef, solution.beta])
-    latent = solution.latent
+    latent, spread_scale = solution.latent, scale
     if chosen.calibration is not None:
         slope, offset, _ = chosen.calibration
         latent = slope * latent + offset
         coef = slope * coef
-    ridge = ridge_of(options.prior, scale, len(solution.indices), problem.n_free)
+        spread_scale = _calibrated(scale, chosen.calibration)
+    ridge = ridge_of(options.prior, spread_scale, len(solution.indices), problem.n_free)
     spread = posterior_spread(problem, solution, likelihood, ridge, latent)
     nats = solution.objective / unit, solution.dual / unit
     return Fitted(solution, likelihood, scale, coef, spread, chosen, *nats)
+
+
+def _likelihood(
+    model: NoiseModel, problem: ExpansionProblem, solution: Expansion, penalty: float
+) -> Likelihood:
+    """Return the likelihood of a solution, or what there is where no freedom is left to tell it."""
+    found = model.of(problem, solution, penalty)
+    if found is None:  # as many coefficients as rows, or rows of little weight
+        return model.now if len(solution.indices) else model.of_all(problem, solution)
+    return found

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.errors import ConvergenceWarning, MercerWarning, warn
+from mercer.errors import ConvergenceWarning, MercerWarning, UndeterminedWarning, warn
 from mercer.estimators.laplacian_fit import Chosen, Fitted, Options, Targets, choose, fit_targets
 from mercer.estimators.laplacian_kernel import (
     KernelSearch,
@@ -32,7 +32,7 @@ from mercer.inference._expansion_posterior import expansion_posterior
 from mercer.inference._residual_noise import Noise
 from mercer.kernels import RBF, Kernel
 from mercer.likelihoods import Likelihood
-from mercer.means import Constant, Functions, Mean
+from mercer.means import Affine, Constant, Functions, Linear, Mean, Zero
 from mercer.posterior import Basis, Posterior, PrecomputedPredictive, Predictive, Stacked
 
 __all__ = ["LaplacianProcess", "Model"]
@@ -163,6 +163,15 @@ class LaplacianProcess(StorableEstimator, FittedProcess):
         chosen = choose(frame.table(rows), frame.targets(rows, p), options)
         if chosen.path is not None:
             tell(report, f"the penalty is {chosen.penalty:.3g}, chosen by {len(rows.Y)} rows")
+        if chosen.path is not None and not np.any(np.isfinite(chosen.path.values)):
+            warn(
+                f"the rows weigh {np.sum(rows.weights):.3g} together, which leaves nothing to "
+                "estimate noise from: no penalty could be compared with another, and no function "
+                "was fitted. Weights are powers of the likelihood, so that those that add up to 1 "
+                "stand for one row: give weights that add up to the number of rows, or give "
+                "likelihood and prior_scale",
+                UndeterminedWarning,
+            )
         if chosen.path is not None and not chosen.path.is_whole:
             warn(
                 "interrupted as penalties were compared; the one that is best by the folds that "
@@ -351,17 +360,29 @@ class _Frame:
         features: Mean | None = mean if estimated else None
         if len(others):
             features = Functions(self.estimator.functions, others, features)
-        fixed: Mean | None = None if mean.estimate is not None else mean
-        coef = fit.coef
+        coef, slope, offset = fit.coef, 1.0, 0.0
         if fit.chosen.calibration is not None:
-            offset = fit.chosen.calibration.offset
+            slope, offset, _ = fit.chosen.calibration
             if estimated and isinstance(mean, Constant):
-                coef = np.append(coef[:-1], coef[-1] + offset)
-            else:
-                fixed = Constant(offset, estimate=None)
+                coef, offset = np.append(coef[:-1], coef[-1] + offset), 0.0
+        fixed = _fixed(mean, slope, offset, p if len(self.model.scale) > 1 else None)
         basis = Basis(self.kernel, points, features)
         units = float(ratio * self.model.scale[p])
         return expansion_posterior(basis, coef, fit.spread, ratio, fixed, units)
+
+
+def _fixed(mean: Mean, slope: float, offset: float, output: int | None) -> Mean:
+    """Return slope m(x) + offset for an output of the part of a mean that is not estimated."""
+    if isinstance(mean, (Zero, Constant)) or (isinstance(mean, Linear) and mean.estimate):
+        held = 0.0
+        if mean.estimate is None and mean.coefficients is not None:
+            values = mean.coefficients[0]
+            held = float(values[0 if output is None or values.size == 1 else output])
+        value = slope * held + offset
+        return Constant(value, estimate=None) if value else Zero()
+    if mean.estimate is None and (slope, offset, output) == (1.0, 0.0, None):
+        return mean
+    return Affine(mean, slope, offset, output)
 
 
 def _record(chosen: Chosen) -> dict[str, Floats] | None:

@@ -130,12 +130,19 @@ class NoiseModel:
             return self.now
         if self.prior_scale is not None and noise.is_open:
             return noise.with_unit(self._unit_at(lam), self.now)
-        weights = np.ones(problem.n) if problem.weights is None else problem.weights
+        weights = _weights(problem)
         total = float(np.sum(weights))
         freedom = total - self._used(problem, solution, lam)
         if freedom <= _FREEDOM * total:
             return None
         return noise.estimate(self.now, problem.loss.y - solution.latent, weights, freedom)
+
+    def of_all(self, problem: ExpansionProblem, solution: Expansion) -> Likelihood:
+        """Return the likelihood of a solution's residuals, as if nothing were estimated beside."""
+        assert self.noise is not None
+        weights = _weights(problem)
+        residual = problem.loss.y - solution.latent
+        return self.noise.estimate(self.now, residual, weights, float(np.sum(weights)))
 
     def scale(self, likelihood: Likelihood, lam: float) -> float:
         """Return the prior's scale s that has this penalty under a likelihood."""
@@ -172,13 +179,18 @@ class NoiseModel:
             return size + problem.n_free
         # the trace of the smoother, k - tr(ridge cov), in units of the loss
         curved = np.maximum(problem.curvature(solution.latent), 0.0)
-        if problem.loss.kind == "linear":
-            return size + problem.n_free
+        if problem.loss.kind == "linear":  # it has kinks, and the Fisher information instead
+            guess = self.of_all(problem, solution)
+            curved = problem.weighted(_unit(guess) * guess.fisher(solution.latent))
         ridge = ridge_of(self.prior, np.sqrt(self.unit) / lam, size, problem.n_free)
         assert ridge is not None
         pieces = pieces_of(problem, solution.indices)
         spread = spread_of(((Phi, curved[rows]) for rows, Phi in pieces()), len(ridge), ridge)
         return spread.rank - float(np.sum(ridge * np.diagonal(spread.covariance())))
+
+
+def _weights(problem: ExpansionProblem) -> Floats:
+    return np.ones(problem.n) if problem.weights is None else problem.weights
 
 
 def _unit(likelihood: Likelihood) -> float:

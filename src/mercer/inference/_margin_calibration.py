@@ -45,8 +45,8 @@ def calibrate(
 ) -> Calibration:
     """Return the slope, at least 0, and the offset under which labels are likeliest.
 
-    Labels that can be separated would have an infinite slope: as in Platt's method a class of
-    weight N counts as one that has one row more, of the other label in 1 of N + 2 cases.
+    Labels that can be separated would have an infinite slope: as in Platt's method the rows
+    of a class of weight N have its label with probability (N + 1)/(N + 2) instead of 1.
 
     Parameters
     ----------
