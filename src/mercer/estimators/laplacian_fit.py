@@ -20,7 +20,7 @@ from mercer.inference._margin_calibration import Calibration, calibrate, narrowi
 from mercer.inference._residual_noise import Noise
 from mercer.likelihoods import Gaussian, Likelihood, Logistic, Probit
 
-__all__ = ["Chosen", "Fitted", "Options", "Targets", "choose", "fit_targets"]
+__all__ = ["Chosen", "Fitted", "Options", "Targets", "choose", "fit_targets", "larger", "tells"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -158,8 +158,8 @@ class Fitted(NamedTuple):
 def choose(columns: Columns, targets: Targets, options: Options, judge: bool = False) -> Chosen:
     """Return the penalty under which held-out rows are predicted best, and the noise with it.
 
-    One that follows from a given noise and prior scale is returned as it is, with a value if
-    `judge`.
+    One that follows from a given noise and prior scale is returned as it is. If `judge`, it is for
+    the value alone: there is one for that too, and no warning where nothing can be told.
     """
     now, noise = targets.begun(), targets.noise
     is_open = isinstance(noise, Noise) and (noise.is_open or noise.shapes_the_loss)
@@ -171,7 +171,7 @@ def choose(columns: Columns, targets: Targets, options: Options, judge: bool = F
         held = replace(targets, noise=replace(noise, spec=now))
         return choose(columns, held, options, judge)
     settles = options.settles and isinstance(noise, Noise) and noise.shapes_the_loss
-    chosen = _chosen(columns, targets, options, now)
+    chosen = _chosen(columns, targets, options, now, judge)
     for _ in range(_ROUNDS - 1 if settles else 0):
         problem = targets.problem(columns, now)
         solution = _solve(problem, chosen.penalty, options._replace(tol=_COARSE))
@@ -179,37 +179,62 @@ def choose(columns: Columns, targets: Targets, options: Options, judge: bool = F
         if found is None or _alike(found, now) or chosen.path is None:
             break
         now = found
-        chosen = _chosen(columns, targets, options, now)
+        chosen = _chosen(columns, targets, options, now, judge)
     return chosen
 
 
 def _noise_of_laplacian(columns: Columns, targets: Targets, options: Options) -> Likelihood:
     """Return the noise that is estimated under a Laplacian prior."""
     options = options._replace(prior="laplacian", prior_scale=None, report=None)
-    return fit_targets(columns, targets, options, choose(columns, targets, options)).likelihood
+    chosen = choose(columns, targets, options, judge=True)
+    return fit_targets(columns, targets, options, chosen).likelihood
 
 
-def _chosen(columns: Columns, targets: Targets, options: Options, now: Likelihood) -> Chosen:
+def tells(columns: Columns, targets: Targets, prior: str) -> bool:
+    """Whether rows can be held out, and there is something in the others to predict them from."""
+    problem = targets.problem(columns, targets.minimised(targets.begun()))
+    return targets.can_be_split and _is_more_than_rounding(problem, _most(problem, prior))
+
+
+def larger(columns: Columns, targets: Targets, chosen: Chosen) -> Chosen | None:
+    """Return the next larger penalty of the path on which one was chosen; None if there is none."""
+    path = chosen.path
+    if path is None or not np.any(path.penalties > chosen.penalty):
+        return None
+    problem = targets.problem(columns, targets.minimised(chosen.now))
+    q = int(np.flatnonzero(path.penalties > chosen.penalty)[-1])
+    return _at(problem, targets, path, q, chosen.now)
+
+
+def _chosen(
+    columns: Columns, targets: Targets, options: Options, now: Likelihood, judge: bool = False
+) -> Chosen:
     problem = targets.problem(columns, targets.minimised(now))
     model = targets.model(options, now)
     noise, given = targets.noise, None
     if options.prior_scale is not None and not (isinstance(noise, Noise) and noise.is_open):
         given = model.penalty(options.prior_scale)
     most = _most(problem, options.prior)
-    if not targets.can_be_split or not most > _ROUNDING * _size(problem):
-        warn(
-            "the rows are too few, or too much alike, to hold some of them out and predict these "
-            "from the others: no function was fitted to them, and what there is of noise is what "
-            "it began with. Give kernel, likelihood and prior_scale to have it otherwise",
-            UndeterminedWarning,
-        )
+    if not targets.can_be_split or not _is_more_than_rounding(problem, most):
+        if not judge:
+            warn(
+                "the rows are too few, or too much alike, to hold some of them out and predict "
+                "these from the others: no function was fitted to them, and what there is of noise "
+                "is what it began with. Give kernel, likelihood and prior_scale to have it "
+                "otherwise",
+                UndeterminedWarning,
+            )
         return Chosen(given or max(most, np.finfo(float).tiny), now, is_known=False)
     path = scored_path(problem, targets, model, options, most, _COARSE, given)
-    best = path.best
+    return _at(problem, targets, path, path.best, now)
+
+
+def _at(problem: ExpansionProblem, targets: Targets, path: Path, q: int, now: Likelihood) -> Chosen:
+    """Return a penalty of a path, and what goes with it."""
     calibration = None
     if targets.is_margin:
-        calibration = _calibration(problem, targets, path, best, now)
-    return Chosen(float(path.penalties[best]), now, float(path.values[best]), path, calibration)
+        calibration = _calibration(problem, targets, path, q, now)
+    return Chosen(float(path.penalties[q]), now, float(path.values[q]), path, calibration)
 
 
 def _most(problem: ExpansionProblem, prior: str) -> float:
@@ -222,9 +247,9 @@ def _most(problem: ExpansionProblem, prior: str) -> float:
     return float(np.sqrt(trace * problem.loss.unit))
 
 
-def _size(problem: ExpansionProblem) -> float:
-    """Return what a penalty that is not rounding is measured by."""
-    return float(np.max(np.abs(problem.loss.y), initial=0.0)) * problem.n
+def _is_more_than_rounding(problem: ExpansionProblem, most: float) -> bool:
+    """Whether there is something to be explained at the penalty at which a path begins."""
+    return most > _ROUNDING * float(np.max(np.abs(problem.loss.y), initial=0.0)) * problem.n
 
 
 def _alike(a: Likelihood, b: Likelihood) -> bool:
