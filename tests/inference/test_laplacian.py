@@ -434,13 +434,25 @@ def test_a_path_of_limited_columns_is_exact_as_far_as_they_suffice():
     X = rng.uniform(-3, 3, (60, 1))
     y = np.sin(2.0 * X[:, 0]) + 0.1 * rng.standard_normal(60)
     problem = ExpansionProblem.of(ArrayColumns(RBF(0.5)(X)), Gaussian(1.0), y)
-    lams = largest_penalty(problem) * 10.0 ** (-np.arange(10) / 4)
+    lams = largest_penalty(problem) * 10.0 ** (-np.arange(10) / 6)
     whole = path(problem, lams)
-    few = path(problem, lams, max_active=6)
+    few = path(problem, lams, max_active=10)
     sizes = [len(one.indices) for one in whole]
-    assert 2 < sum(size <= 4 for size in sizes) < 10
+    assert 2 < sum(size <= 8 for size in sizes) and max(sizes) > 10
     for one, same, size in zip(few, whole, sizes, strict=True):
-        assert len(one.indices) <= 6
-        if size <= 4:
+        assert len(one.indices) <= 10
+        if size <= 8:
             assert one.status == "certified"
             np.testing.assert_allclose(one.latent, same.latent, atol=1e-4)
+
+
+def test_a_programme_without_a_solution_says_so():
+    highspy = pytest.importorskip("highspy")
+    one = np.ones(1)
+    for solver in (
+        _l1_programme._Highs(highspy, one, one, 2.0 * one),
+        _l1_programme._Anew(one, one, 2.0 * one),
+    ):
+        solver.add(np.ones((1, 1)))
+        with pytest.raises(ArithmeticError, match=r"(?i)not solved: .*infeasible"):
+            solver.solve(0.5 * one)

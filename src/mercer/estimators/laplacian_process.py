@@ -175,9 +175,7 @@ class LaplacianProcess(StorableEstimator, FittedProcess):
 
         widths = spread(rows.X, rows.weights) if kernel.is_numeric else np.ones(1)
         bounds = kernel.with_bounds_from(widths, 1.0).bounds
-        starts = [
-            _between(bounds, kernel.theta, rng) for _ in range(0 if default else self.n_restarts)
-        ]
+        starts = [kernel.draw_theta(rng) for _ in range(0 if default else self.n_restarts)]
         end = search_kernel(kernel, directions, bounds, value, self.max_iter, starts, report)
         return end.kernel, end
 
@@ -416,11 +414,3 @@ def _deviation(y: Floats, weights: Floats) -> float:
     """Return the standard deviation of targets, or what stands for it where they are constant."""
     column = y[:, None]
     return float(output_units(column, column, weights)[0])
-
-
-def _between(bounds: Floats, theta: Floats, rng: np.random.Generator) -> Floats:
-    """Return a random start within the bounds, near what there is where they are infinite."""
-    low = np.where(np.isfinite(bounds[:, 0]), bounds[:, 0], theta - 2.0)
-    high = np.where(np.isfinite(bounds[:, 1]), bounds[:, 1], theta + 2.0)
-    middle, half = 0.5 * (low + high), 0.25 * (high - low)
-    return np.asarray(middle + half * rng.uniform(-1.0, 1.0, len(theta)))

@@ -135,7 +135,7 @@ class NoiseModel:
         freedom = total - self._used(problem, solution, lam)
         if freedom <= _FREEDOM * total:
             return None
-        return noise.estimate(self.now, problem.loss.y - solution.latent, weights, freedom)
+        return noise.estimate(problem.loss.y - solution.latent, weights, freedom)
 
     def scale(self, likelihood: Likelihood, lam: float) -> float:
         """Return the prior's scale s that has this penalty under a likelihood."""
