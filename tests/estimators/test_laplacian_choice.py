@@ -10,6 +10,7 @@ import pytest
 from mercer import LaplacianProcessRegressor
 from mercer.errors import MercerWarning
 from mercer.estimators.laplacian_kernel import free_directions, search_kernel
+from mercer.estimators.laplacian_path import Path
 from mercer.estimators.laplacian_rows import merged
 from mercer.kernels import RBF, Matern, Tanh
 from mercer.likelihoods import EpsilonInsensitive, Gaussian, Huber, Laplace
@@ -195,3 +196,9 @@ def test_rows_are_merged_in_an_order_of_their_own():
     np.testing.assert_array_equal(part.kinds, [0, 0])
     some = own.some(2, np.random.default_rng(0))
     assert len(np.unique(some.X)) == 1 and len(own.some(9, np.random.default_rng(0)).Y) == 3
+
+
+def test_a_value_that_is_no_number_is_not_the_best():
+    rest = np.zeros(3), np.zeros((3, 2)), [], np.ones(2, dtype=bool)
+    for values, best in (([np.nan, 1.0, 1.0], 1), ([-np.inf, np.nan, -5.0], 2)):
+        assert Path(np.array([3.0, 2.0, 1.0]), np.array(values), *rest).best == best

@@ -44,8 +44,11 @@ class Path(NamedTuple):
 
     @property
     def best(self) -> int:
-        """The number of the best penalty, the largest of those that are as good."""
-        return int(np.argmax(self.values))
+        """The number of the best penalty, the largest of those that are as good.
+
+        A value that is no number counts as -infinity.
+        """
+        return int(np.argmax(np.where(np.isnan(self.values), -np.inf, self.values)))
 
 
 def scored_path(
