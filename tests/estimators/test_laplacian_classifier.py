@@ -112,6 +112,7 @@ def test_several_classes_are_each_against_the_rest():
     assert model.n_active_ == sum(map(len, model.coef_))
 
 
+@pytest.mark.filterwarnings("ignore:the search for hyperparameters stopped early")
 def test_the_default_finds_the_columns_that_matter():
     rng = np.random.default_rng(5)
     X = rng.normal(size=(150, 3)) * [1.0, 100.0, 0.01]
@@ -122,6 +123,7 @@ def test_the_default_finds_the_columns_that_matter():
     assert model.score(X, y) > 0.95
 
 
+@pytest.mark.filterwarnings("ignore:the search for hyperparameters stopped early")
 def test_kernels_of_any_kind():
     X, y = rows(100)
     for kernel in (Tanh(0.5, 0.2), RBF(1.0)):
@@ -159,6 +161,7 @@ def test_a_saved_model_predicts_the_same(tmp_path):
         np.testing.assert_array_equal(model.calibration_, back.calibration_)
 
 
+@pytest.mark.filterwarnings("ignore:the search for hyperparameters stopped early")
 def test_labels_that_can_be_separated_and_few_rows():
     X = np.linspace(-2, 2, 16)[:, None]
     y = X[:, 0] > 0.1

@@ -194,9 +194,10 @@ def test_a_precomputed_kernel_is_that_of_the_inputs():
 
 @pytest.mark.parametrize("noise", [None, Laplace(), Huber()], ids=repr)
 def test_several_targets_are_separate_fits(noise):
-    X, y = rows()
+    X, y = rows(60)
     Y = np.column_stack([y, 50.0 * np.cos(X[:, 0]) + y[::-1]])
     options = {"kernel": KERNEL, "likelihood": noise, "optimizer": None}
+    options |= {"n_folds": 3, "n_penalties": 12}
     both = LaplacianProcessRegressor(**options).fit(X, Y)
     new = np.linspace(-3, 3, 5)[:, None]
     got, ends = both.predict(new, return_std=True), both.predict_interval(new)
@@ -223,6 +224,13 @@ def test_normalised_targets_have_noise_in_their_units():
     other = LaplacianProcessRegressor(**options, normalize_y=True).fit(X, 1000.0 * y - 5.0)
     assert plain.predictive_.scale == pytest.approx([np.std(y)])
     np.testing.assert_allclose(other.predict(X), 1000.0 * plain.predict(X) - 5.0, rtol=1e-7)
+    # coefficients are those of the function, as the mean's are, and the prior's scale is not
+    f = KERNEL(X, X[other.basis_indices_]) @ other.coef_ + other.mean_.value
+    np.testing.assert_allclose(other.predict(X), f, rtol=1e-9)
+    assert other.prior_.scale == pytest.approx(plain.prior_.scale, rel=1e-6)
+    Y = np.column_stack([y, 1000.0 * y - 5.0])
+    both = LaplacianProcessRegressor(**options, normalize_y=True).fit(X, Y)
+    np.testing.assert_allclose(both.coef_[1], 1000.0 * both.coef_[0], rtol=1e-6)
 
 
 # --- empty and odd --------------------------------------------------------------------------------
@@ -247,11 +255,24 @@ def test_constant_targets_and_few_rows():
     for data in ((X, np.full(20, 3.0)), (X[:1], np.array([3.0]))):
         with pytest.warns(MercerWarning) as caught:
             model = LaplacianProcessRegressor().fit(*data)
-        assert any(issubclass(w.category, UndeterminedWarning) for w in caught)
+        assert [w.category for w in caught] == [UndeterminedWarning]
         np.testing.assert_allclose(model.predict(X[:2]), 3.0, rtol=1e-9)
         assert np.all(model.predict(X[:2], return_std=True)[1] > 0)
     with pytest.warns(MercerWarning, match="all coefficients are 0"):
         LaplacianProcessRegressor(**HELD).fit(X[:1], [3.0])
+    with pytest.warns(UndeterminedWarning) as caught:
+        LaplacianProcessRegressor(KERNEL, prior="feature_selection").fit(X, np.full(20, 3.0))
+    assert len(caught) == 1
+
+
+def test_a_constant_target_beside_others_does_not_end_the_search():
+    X, y = rows(60)
+    options = {"kernel": RBF(5.0), "n_folds": 3, "n_penalties": 12}
+    alone = LaplacianProcessRegressor(**options).fit(X, y)
+    with pytest.warns(UndeterminedWarning) as caught:
+        both = LaplacianProcessRegressor(**options).fit(X, np.column_stack([y, np.full(60, 3.0)]))
+    assert len(caught) == 1
+    assert both.kernel_ == alone.kernel_ != RBF(5.0)
 
 
 def test_repeated_inputs_and_constant_columns():
@@ -279,18 +300,22 @@ def test_a_saved_model_predicts_the_same(tmp_path):
             model.predict(X, return_std=True), back.predict(X, return_std=True), strict=True
         ):
             np.testing.assert_array_equal(a, b)
-        np.testing.assert_array_equal(np.ravel(back.path_ if targets is Y else [])[:0], [])
+        for kept, own in zip(np.ravel(back.path_), np.ravel(model.path_), strict=True):
+            assert kept.keys() == own.keys()
+            for name, values in own.items():
+                np.testing.assert_array_equal(kept[name], values)
         assert back.prior_ == model.prior_
         small, loss = (back.predictive_).prune(2, 0.04)
         assert loss >= 0 and np.all(np.isfinite(small.var(X)))
 
 
+@pytest.mark.filterwarnings("ignore:the search for hyperparameters stopped early")
 def test_the_order_of_rows_and_repeated_fits_change_nothing():
-    X, y = rows()
-    order = np.random.default_rng(1).permutation(80)
-    first = LaplacianProcessRegressor(KERNEL, Laplace(), max_iter=4).fit(X, y)
-    again = LaplacianProcessRegressor(KERNEL, Laplace(), max_iter=4).fit(X, y)
-    other = LaplacianProcessRegressor(KERNEL, Laplace(), max_iter=4).fit(X[order], y[order])
+    X, y = rows(50)
+    order = np.random.default_rng(1).permutation(50)
+    first = LaplacianProcessRegressor(KERNEL, Laplace(), max_iter=2).fit(X, y)
+    again = LaplacianProcessRegressor(KERNEL, Laplace(), max_iter=2).fit(X, y)
+    other = LaplacianProcessRegressor(KERNEL, Laplace(), max_iter=2).fit(X[order], y[order])
     np.testing.assert_array_equal(first.predict(X), again.predict(X))
     np.testing.assert_array_equal(first.predict(X), other.predict(X))
     np.testing.assert_array_equal(order[other.basis_indices_], first.basis_indices_)
@@ -336,6 +361,33 @@ def test_max_active_stops_with_a_gap():
     assert model.n_active_ <= 3 and model.status_ == "stopped" and model.gap_ > 1e-6
 
 
+@pytest.mark.parametrize("noise", [None, Laplace(), Huber()], ids=repr)
+def test_max_active_takes_part_in_the_choice(noise):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, (100, 2))
+    y = np.sin(2.0 * X[:, 0]) + 0.5 * X[:, 1] ** 2 + 0.2 * rng.standard_normal(100)
+    options = {"kernel": RBF([1.0, 2.0]), "likelihood": noise, "optimizer": None}
+    model = LaplacianProcessRegressor(**options, max_active=10).fit(X, y)
+    assert 3 < model.n_active_ <= 10
+    assert model.status_ == "certified" and model.score(X, y) > 0.7
+    # a path is the same as far as it has room
+    value, n_active = model.path_["value"], model.path_["n_active"]
+    few = np.isfinite(value)
+    assert not np.all(few) and np.all(n_active <= 10)
+    if noise != Huber():  # whose scale settles elsewhere
+        whole = LaplacianProcessRegressor(**options).fit(X, y)
+        k = int(np.sum(few))
+        np.testing.assert_allclose(whole.path_["value"][:k], value[few], rtol=1e-3)
+
+
+def test_a_search_that_stops_early_says_so():
+    X, y = rows(40)
+    with pytest.warns(ConvergenceWarning, match=r"stopped early \(max_iter=2 .* raise max_iter"):
+        model = LaplacianProcessRegressor(KERNEL, max_iter=2).fit(X, y)
+    assert model.status_ == "certified" and model.n_iter_ == 2
+
+
+@pytest.mark.filterwarnings("ignore:the search for hyperparameters stopped early")
 def test_stages_are_told(capsys):
     X, y = rows(40)
     LaplacianProcessRegressor(verbose=1, max_iter=3).fit(X, y)
@@ -367,7 +419,11 @@ def test_stages_are_told(capsys):
         ({"likelihood": StudentT(4.0, 1.0)}, "takes noise of the kinds"),
         ({"likelihood": Gaussian(np.eye(40))}, "full noise covariance"),
         ({"likelihood": Gaussian(np.arange(40.0))}, "must be positive, got a 0"),
-        ({"centres": np.ones((3, 2)), "kernel": RBF([1.0])}, "column"),
+        ({"centres": np.ones((3, 2)), "kernel": RBF([1.0])}, "centres must have the columns of X"),
+        ({"centres": np.ones((3, 2)), "kernel": RBF(1.0)}, r"of X, 1, got shape \(3, 2\)"),
+        ({"centres": np.ones((3, 2))}, "centres must have the columns of X"),
+        ({"centres": 5}, "centres must be rows like those of X, got 5"),
+        ({"prior": "weight_decay", "max_active": 5}, "all functions are in use; leave max_active"),
         ({"random_state": "x"}, "random_state"),
         ({"verbose": -1}, "verbose"),
         ({"centres": np.empty((0, 1))}, "there must be functions"),

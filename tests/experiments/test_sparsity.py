@@ -48,7 +48,10 @@ def test_a_quick_run(folder):
     assert [row[0] for row in numbers.rows] == ["sinc"] * 3 + ["boston"] * 3
     assert [row[0] for row in labels.rows] == ["ripley-synth"] * 3
     for row in (*numbers.rows, *labels.rows):
-        cells = dict(zip(numbers.header, row, strict=True))
+        header = numbers.header if row in numbers.rows else labels.header
+        cells = dict(zip(header, row, strict=True))
+        known = cells["set"] == "sinc" and cells["method"] != VECTORS
+        assert (cells.get("latent coverage") is not None) == known
         assert cells["rows"] <= 40 and cells["splits"] == 1
         assert cells["method"] in (SPARSE, VECTORS, DENSE)
         assert (cells["minus log density"] is None) == (cells["method"] == VECTORS)
@@ -72,7 +75,8 @@ def test_the_problems(folder):
 def test_sinc_is_judged_by_the_function():
     split = _sinc(3)
     x = split.X_test[split.X_test[:, 0] != 0]
-    np.testing.assert_allclose(split.y_test[split.X_test[:, 0] != 0], np.sin(x[:, 0]) / x[:, 0])
+    np.testing.assert_allclose(split.f_test[split.X_test[:, 0] != 0], np.sin(x[:, 0]) / x[:, 0])
+    assert np.std(split.y_test - split.f_test) == pytest.approx(0.1, rel=0.1)
     assert np.std(split.y - np.sinc(split.X[:, 0] / np.pi)) == pytest.approx(0.1, rel=0.3)
     assert not np.array_equal(_sinc(0).y, split.y)
 
@@ -90,8 +94,9 @@ def test_support_vectors_are_counted():
 
 def test_errors_and_densities():
     class Constant:
-        def predict(self, X):
-            return np.full(len(X), 2.0)
+        def predict(self, X, return_std=False, latent=False):
+            mean = np.full(len(X), 2.0)
+            return (mean, np.full(len(X), 0.5)) if return_std else mean
 
         def log_predictive_density(self, X, y):
             return -np.asarray(y)
@@ -101,6 +106,11 @@ def test_errors_and_densities():
     run = _measured(who, Task("t", False, 1, lambda i: split), split)
     assert (run.error, run.surprise, run.kernels) == (1.0, 2.5, 7.0)
     assert _measured(who, Task("t", True, 1, lambda i: split), split).error == 25.0
+    assert np.isnan(run.covered)
+    known = split._replace(f_test=np.array([2.0, 2.8, 2.9, 1.0]))
+    run = _measured(who, Task("t", False, 1, lambda i: known), known)
+    assert (run.surprise, run.covered) == (2.5, 50.0)
+    assert run.error == pytest.approx(np.sqrt((0.64 + 0.81 + 1.0) / 4))
 
 
 def test_claims():

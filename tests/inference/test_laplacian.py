@@ -11,7 +11,7 @@ from mercer.inference._columns import ArrayColumns, KernelColumns
 from mercer.inference._expansion_problem import ExpansionProblem
 from mercer.inference.laplacian import PRIORS, largest_penalty, path, solve
 from mercer.kernels import RBF, Tanh
-from mercer.likelihoods import EpsilonInsensitive, Huber, Laplace
+from mercer.likelihoods import EpsilonInsensitive, Gaussian, Huber, Laplace
 
 from .expansion_cases import (
     CLASSES,
@@ -427,3 +427,32 @@ def test_problems_that_are_none(options, words):
 def test_no_rows():
     with pytest.raises(ValueError, match="at least one row"):
         ExpansionProblem.of(ArrayColumns(np.empty((0, 2))), Laplace(1.0), np.empty(0))
+
+
+def test_a_path_of_limited_columns_is_exact_as_far_as_they_suffice():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, (60, 1))
+    y = np.sin(2.0 * X[:, 0]) + 0.1 * rng.standard_normal(60)
+    problem = ExpansionProblem.of(ArrayColumns(RBF(0.5)(X)), Gaussian(1.0), y)
+    lams = largest_penalty(problem) * 10.0 ** (-np.arange(16) / 4)
+    whole = path(problem, lams)
+    few = path(problem, lams, max_active=9)
+    sizes = [len(one.indices) for one in whole]
+    assert 2 < sum(size <= 7 for size in sizes) and max(sizes) > 9
+    for one, same, size in zip(few, whole, sizes, strict=True):
+        assert len(one.indices) <= 9
+        if size <= 7:
+            assert one.status == "certified"
+            np.testing.assert_allclose(one.latent, same.latent, atol=1e-4)
+
+
+def test_a_programme_without_a_solution_says_so():
+    highspy = pytest.importorskip("highspy")
+    one = np.ones(1)
+    for solver in (
+        _l1_programme._Highs(highspy, one, one, 2.0 * one),
+        _l1_programme._Anew(one, one, 2.0 * one),
+    ):
+        solver.add(np.ones((1, 1)))
+        with pytest.raises(ArithmeticError, match=r"(?i)not solved: .*infeasible"):
+            solver.solve(0.5 * one)

@@ -29,7 +29,7 @@ W = RNG.uniform(0.5, 2.0, 200)
 )
 def test_open_noise_is_the_likeliest(spec, names):
     noise = Noise(spec, 1.0)
-    found = noise.estimate(noise.begun(), R, W, float(np.sum(W)))
+    found = noise.estimate(R, W, float(np.sum(W)))
     start = noise.begun()
 
     def cost(logs):
@@ -47,9 +47,9 @@ def test_open_noise_is_the_likeliest(spec, names):
 
 def test_coefficients_take_freedom():
     noise = Noise(Gaussian(), 1.0)
-    found = noise.estimate(noise.begun(), R, np.ones(200), 160.0)
+    found = noise.estimate(R, np.ones(200), 160.0)
     assert found.noise == pytest.approx(np.sum(R**2) / 160.0)
-    found = Noise(Laplace(), 1.0).estimate(Laplace(1.0), R, np.ones(200), 160.0)
+    found = Noise(Laplace(), 1.0).estimate(R, np.ones(200), 160.0)
     assert found.scale == pytest.approx(np.sum(np.abs(R)) / 160.0)
 
 
@@ -58,10 +58,10 @@ def test_what_is_given_stays():
         noise = Noise(spec, 1.0)
         assert not noise.is_open and not noise.shapes_the_loss
         assert noise.begun() == spec
-        assert noise.estimate(spec, R, W, 100.0) == spec
+        assert noise.estimate(R, W, 100.0) == spec
     noise = Noise(EpsilonInsensitive(0.4), 1.0)
     assert noise.is_open and not noise.shapes_the_loss
-    assert noise.estimate(noise.begun(), R, W, 100.0).epsilon == 0.4
+    assert noise.estimate(R, W, 100.0).epsilon == 0.4
     assert Noise(Huber(), 1.0).shapes_the_loss
     assert Noise(EpsilonInsensitive(scale=0.4), 1.0).shapes_the_loss
     assert not Noise(EpsilonInsensitive(scale=0.4), 1.0).is_open
@@ -77,6 +77,6 @@ def test_a_unit_gives_the_noise():
 @pytest.mark.parametrize("spec", [Gaussian(), Laplace(), Huber(), EpsilonInsensitive()], ids=repr)
 def test_no_residuals_leave_the_least_noise(spec):
     noise = Noise(spec, 10.0)
-    found = noise.estimate(noise.begun(), np.zeros(5), np.ones(5), 3.0)
+    found = noise.estimate(np.zeros(5), np.ones(5), 3.0)
     assert all(float(p.value) >= 0 for p in found.parameters.values())
     assert 0 < np.sqrt(float(found.conditional_var(0.0))) < 1e-4

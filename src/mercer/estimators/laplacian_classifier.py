@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_consistent_length
 
 from mercer import means
+from mercer.estimators.class_options import class_kernel
 from mercer.estimators.classifier import BayesianClassifier
 from mercer.estimators.inputs import require_targets
 from mercer.estimators.labels import checked_labels, codes_of, hard_targets
@@ -17,7 +18,6 @@ from mercer.estimators.laplacian_process import LaplacianProcess, Model
 from mercer.estimators.laplacian_rows import merged
 from mercer.estimators.precomputed import over_row_numbers
 from mercer.estimators.preparation import all_or_nothing
-from mercer.estimators.resolve import as_kernel
 from mercer.estimators.rows import checked_inputs, is_precomputed, kept_weights
 from mercer.evidence.optimum import Report
 from mercer.likelihoods import Likelihood
@@ -171,12 +171,7 @@ dual_objective_, gap_, status_, posterior_, predictive_, path_, history_, n_iter
         """Return the model and its rows, checked."""
         require_targets(self, y)
         precomputed = is_precomputed(self)
-        kernel, noise = (None, None) if precomputed else as_kernel(self.kernel, X)
-        if noise is not None:
-            raise ValueError(
-                "the kernel has a WhiteKernel, the noise of a regression; labels have none but "
-                "what their likelihood gives them: leave it out"
-            )
+        kernel = None if precomputed else class_kernel(self.kernel, X)
         mean = means.from_spec(self.mean)
         X = checked_inputs(self, X, kernel)
         labels = checked_labels(y)

@@ -21,7 +21,7 @@ from mercer.inference._margin_calibration import Calibration, calibrate, narrowi
 from mercer.inference._residual_noise import Noise
 from mercer.likelihoods import Gaussian, Likelihood, Logistic, Probit
 
-__all__ = ["Chosen", "Fitted", "Options", "Targets", "choose", "fit_targets"]
+__all__ = ["Chosen", "Fitted", "Options", "Targets", "choose", "fit_targets", "larger", "tells"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -161,8 +161,8 @@ class Fitted(NamedTuple):
 def choose(columns: Columns, targets: Targets, options: Options, judge: bool = False) -> Chosen:
     """Return the penalty under which held-out rows are predicted best, and the noise with it.
 
-    One that follows from a given noise and prior scale is returned as it is, with a value if
-    `judge`.
+    One that follows from a given noise and prior scale is returned as it is. If `judge`, it is for
+    the value alone: there is one for that too, and no warning where nothing can be told.
     """
     now, noise = targets.begun(), targets.noise
     is_open = isinstance(noise, Noise) and (noise.is_open or noise.shapes_the_loss)
@@ -174,7 +174,7 @@ def choose(columns: Columns, targets: Targets, options: Options, judge: bool = F
         held = replace(targets, noise=replace(noise, spec=now))
         return choose(columns, held, options, judge)
     settles = options.settles and isinstance(noise, Noise) and noise.shapes_the_loss
-    chosen = _chosen(columns, targets, options, now)
+    chosen = _chosen(columns, targets, options, now, judge)
     for _ in range(_ROUNDS - 1 if settles else 0):
         problem = targets.problem(columns, now)
         solution = _solve(problem, chosen.penalty, options._replace(tol=_COARSE))
@@ -182,17 +182,36 @@ def choose(columns: Columns, targets: Targets, options: Options, judge: bool = F
         if found is None or _alike(found, now) or chosen.path is None:
             break
         now = found
-        chosen = _chosen(columns, targets, options, now)
+        chosen = _chosen(columns, targets, options, now, judge)
     return chosen
 
 
 def _noise_of_laplacian(columns: Columns, targets: Targets, options: Options) -> Likelihood:
     """Return the noise that is estimated under a Laplacian prior."""
     options = options._replace(prior="laplacian", prior_scale=None, report=None)
-    return fit_targets(columns, targets, options, choose(columns, targets, options)).likelihood
+    chosen = choose(columns, targets, options, judge=True)
+    return fit_targets(columns, targets, options, chosen).likelihood
 
 
-def _chosen(columns: Columns, targets: Targets, options: Options, now: Likelihood) -> Chosen:
+def tells(columns: Columns, targets: Targets, prior: str) -> bool:
+    """Whether rows can be held out, and there is something in the others to predict them from."""
+    problem = targets.problem(columns, targets.minimised(targets.begun()))
+    return targets.can_be_split and _most(problem, prior) > _rounding(problem, prior)
+
+
+def larger(columns: Columns, targets: Targets, chosen: Chosen, prior: str) -> Chosen | None:
+    """Return the next larger penalty of the path on which one was chosen; None if there is none."""
+    path = chosen.path
+    if path is None or not np.any(path.penalties > chosen.penalty):
+        return None
+    problem = targets.problem(columns, targets.minimised(chosen.now))
+    q = int(np.flatnonzero(path.penalties > chosen.penalty)[-1])
+    return _at(problem, targets, path, q, chosen.now, prior)
+
+
+def _chosen(
+    columns: Columns, targets: Targets, options: Options, now: Likelihood, judge: bool = False
+) -> Chosen:
     problem = targets.problem(columns, targets.minimised(now))
     model = targets.model(options, now)
     noise, given = targets.noise, None
@@ -200,21 +219,29 @@ def _chosen(columns: Columns, targets: Targets, options: Options, now: Likelihoo
         given = model.penalty(options.prior_scale)
     most = _most(problem, options.prior)
     if not targets.can_be_split or not most > _rounding(problem, options.prior):
-        warn(
-            "the rows are too few, or too much alike, to hold some of them out and predict these "
-            "from the others: no function was fitted to them, and what there is of noise is what "
-            "it began with. Give kernel, likelihood and prior_scale to have it otherwise",
-            UndeterminedWarning,
-        )
+        if not judge:
+            warn(
+                "the rows are too few, or too much alike, to hold some of them out and predict "
+                "these from the others: no function was fitted to them, and what there is of noise "
+                "is what it began with. Give kernel, likelihood and prior_scale to have it "
+                "otherwise",
+                UndeterminedWarning,
+            )
         return Chosen(given or max(most, np.finfo(float).tiny), now, is_known=False)
     path = scored_path(problem, targets, model, options, most, _COARSE, given)
-    best = path.best
     if not np.any(np.isfinite(path.values)):
-        return Chosen(float(path.penalties[best]), now, -np.inf, path, is_known=False)
+        return Chosen(float(path.penalties[path.best]), now, -np.inf, path, is_known=False)
+    return _at(problem, targets, path, path.best, now, options.prior)
+
+
+def _at(
+    problem: ExpansionProblem, targets: Targets, path: Path, q: int, now: Likelihood, prior: str
+) -> Chosen:
+    """Return a penalty of a path, and what goes with it."""
     calibration = None
     if targets.is_margin:
-        calibration = _calibration(problem, targets, path, best, now, options.prior)
-    return Chosen(float(path.penalties[best]), now, float(path.values[best]), path, calibration)
+        calibration = _calibration(problem, targets, path, q, now, prior)
+    return Chosen(float(path.penalties[q]), now, float(path.values[q]), path, calibration)
 
 
 def _most(problem: ExpansionProblem, prior: str) -> float:

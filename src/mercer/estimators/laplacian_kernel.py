@@ -22,6 +22,7 @@ from mercer.evidence.defaults import deviation, spread
 from mercer.evidence.optimum import Report, tell
 from mercer.kernels import RBF, Kernel, Scaled
 from mercer.likelihoods import Gaussian, Logistic
+from mercer.likelihoods.spread import median_of
 from mercer.means import Mean, Zero
 
 __all__ = ["KernelSearch", "default_start", "free_directions", "search_kernel"]
@@ -43,13 +44,11 @@ class KernelSearch(NamedTuple):
     """Where a search has ended.
 
     kernel : the best one
-    value : of held-out rows, the mean log density under it
     thetas, values : every evaluation
-    status : "converged", "stopped" at `max_iter`, "interrupted", or "fixed" without a search
+    status : "converged", "stopped" at `max_iter`, or "interrupted"
     """
 
     kernel: Kernel
-    value: float
     thetas: list[Floats]
     values: list[float]
     status: str
@@ -91,16 +90,10 @@ def default_start(
 
 def _drawn_in(Y: Floats, weights: Floats) -> Floats:
     """Return targets with outliers at the edge of the others."""
-    middle = np.array([_median(y, weights) for y in Y.T])
-    width = np.array([_median(y, weights) for y in np.abs(Y - middle).T]) / 0.6745
+    middle = np.array([median_of(y, weights) for y in Y.T])
+    width = np.array([median_of(y, weights) for y in np.abs(Y - middle).T]) / 0.6745
     width = np.where(width > 0, width, deviation(Y, weights))
     return np.clip(Y, middle - _FAR * width, middle + _FAR * width)
-
-
-def _median(y: Floats, weights: Floats) -> float:
-    order = np.argsort(y, kind="stable")
-    total = np.cumsum(weights[order])
-    return float(y[order[np.searchsorted(total, 0.5 * total[-1])]])
 
 
 def free_directions(kernel: Kernel, default: bool, scaled: bool) -> Floats:
@@ -156,7 +149,7 @@ def search_kernel(
     best = int(np.argmax(search.values))
     found = kernel.with_theta(search.thetas[best])
     tell(report, f"the kernel is {found!r}")
-    return KernelSearch(found, search.values[best], search.thetas, search.values, status)
+    return KernelSearch(found, search.thetas, search.values, status)
 
 
 class _Pattern:

@@ -18,6 +18,7 @@ from mercer.estimators.options import (
     require_number,
 )
 from mercer.estimators.rows import is_precomputed
+from mercer.kernels import Kernel
 from mercer.likelihoods import (
     EpsilonInsensitive,
     Gaussian,
@@ -31,6 +32,7 @@ from mercer.priors import CoefficientPrior, FeatureSelection, Laplacian, WeightD
 __all__ = [
     "CLASS_LOSSES",
     "PRIORS",
+    "check_centres",
     "check_expansion_options",
     "class_loss",
     "most_active",
@@ -65,6 +67,11 @@ def check_expansion_options(estimator: Any) -> None:
         raise ValueError(f"tol must lie between 0 and 1, got {estimator.tol!r}")
     if estimator.max_active is not None:
         require_count("max_active", estimator.max_active, 1)
+        if estimator.prior == "weight_decay":
+            raise ValueError(
+                "with prior='weight_decay' all functions are in use; leave max_active out, or take "
+                "another prior"
+            )
     require_count("n_folds", estimator.n_folds, 2)
     require_count("n_penalties", estimator.n_penalties, 2)
     require_choice("optimizer", estimator.optimizer, ("search", None))
@@ -80,7 +87,11 @@ def check_expansion_options(estimator: Any) -> None:
             f"function, got {estimator.functions!r}"
         )
     centres = estimator.centres
-    if centres is not None and not len(centres) and estimator.functions is None:
+    try:
+        none = centres is not None and not len(centres)
+    except TypeError:
+        raise ValueError(f"centres must be rows like those of X, got {centres!r}") from None
+    if none and estimator.functions is None:
         raise ValueError("without centres there must be functions, got neither")
     if is_precomputed(estimator) and not (centres is None is estimator.functions):
         raise ValueError(
@@ -90,6 +101,21 @@ def check_expansion_options(estimator: Any) -> None:
     # A RandomState is not asked for a generator, since that would draw from it.
     if not isinstance(estimator.random_state, np.random.RandomState):
         as_generator(estimator.random_state)
+
+
+def check_centres(centres: Any, X: Any, kernel: Kernel | None) -> None:
+    """Raise ValueError where centres, if there are any, have not the columns of X."""
+    if centres is None or len(centres) == 0 or (kernel is not None and not kernel.is_numeric):
+        return
+    try:
+        got = np.shape(centres)[1:]
+    except ValueError:
+        return  # rows of different lengths, of which the kernel says so
+    wanted = np.shape(X)[1:]
+    if wanted != got:
+        raise ValueError(
+            f"centres must have the columns of X, {wanted[0]}, got shape {np.shape(centres)}"
+        )
 
 
 def noise_spec(likelihood: Likelihood | None) -> Likelihood:

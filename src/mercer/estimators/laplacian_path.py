@@ -25,7 +25,8 @@ class Path(NamedTuple):
     """A path of solutions of each fold.
 
     penalties : (q,) descending
-    values : (q,) the mean log density of held-out rows
+    values : (q,) the mean log density of held-out rows; -infinity where a fold needs more functions
+        than may be in use
     active : (q,) functions in use, the mean over the folds
     mean : (q, n) the function at each row, from the fold that does not have it
     solutions : for each fold those of all penalties, none if it was left out
@@ -43,8 +44,11 @@ class Path(NamedTuple):
 
     @property
     def best(self) -> int:
-        """The number of the best penalty, the largest of those that are as good."""
-        return int(np.argmax(self.values))
+        """The number of the best penalty, the largest of those that are as good.
+
+        A value that is no number counts as -infinity.
+        """
+        return int(np.argmax(np.where(np.isnan(self.values), -np.inf, self.values)))
 
 
 def scored_path(
@@ -153,5 +157,13 @@ class _Work:
         else:
             values = self.logs[:, seen] @ weights / np.sum(weights)
         solutions = [own if fold in self.used else [] for fold, own in enumerate(self.solutions)]
-        record = self.penalties, np.asarray(values), self.active, self.mean, solutions
+        judged = np.where(self._has_room(), np.asarray(values), -np.inf)
+        record = self.penalties, judged, self.active, self.mean, solutions
         return Path(*record, seen, self.is_whole)
+
+    def _has_room(self) -> NDArray[np.bool_]:
+        """Return for each penalty whether `max_active` has not cut off the solution of a fold."""
+        if self.options.max_active is None:
+            return np.ones(len(self.penalties), dtype=bool)
+        statuses = [[one.status for one in self.solutions[fold]] for fold in self.used]
+        return np.asarray(np.all(np.array(statuses) == "certified", axis=0))

@@ -10,14 +10,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import ConvergenceWarning, MercerWarning, UndeterminedWarning, warn
-from mercer.estimators.laplacian_fit import Chosen, Fitted, Options, Targets, choose, fit_targets
+from mercer.estimators.laplacian_fit import (
+    Chosen,
+    Fitted,
+    Options,
+    Targets,
+    choose,
+    fit_targets,
+    larger,
+    tells,
+)
 from mercer.estimators.laplacian_kernel import (
     KernelSearch,
     default_start,
     free_directions,
     search_kernel,
 )
-from mercer.estimators.laplacian_options import most_active, prior_of
+from mercer.estimators.laplacian_options import check_centres, most_active, prior_of
 from mercer.estimators.laplacian_rows import Merged
 from mercer.estimators.options import as_generator
 from mercer.estimators.process import FittedProcess
@@ -75,6 +84,7 @@ class LaplacianProcess(StorableEstimator, FittedProcess):
     centres: Any
     functions: Any
     tol: float
+    max_active: int | None
     n_folds: int
     n_penalties: int
     optimizer: str | None
@@ -87,11 +97,13 @@ class LaplacianProcess(StorableEstimator, FittedProcess):
         report = report_of(self)
         seed = int(as_generator(self.random_state).integers(2**31))
         rows = model.rows
+        check_centres(self.centres, rows.X, model.kernel)
         kernel, searched = self._kernel_for(model, seed, report)
         frame = _Frame(self, kernel, model, seed)
         outputs = rows.Y.shape[1]
         small = rows.some(_CHOICE_ROWS, np.random.default_rng(seed))
-        chosen = [self._choose(frame, small, p, report) for p in range(outputs)]
+        table = frame.table(small)
+        chosen = [self._choose(frame, table, small, p, report) for p in range(outputs)]
         columns = frame.columns(rows)
         most = most_active(self, len(rows.Y), columns.size)
         options = frame.options(most, report)
@@ -99,7 +111,16 @@ class LaplacianProcess(StorableEstimator, FittedProcess):
         for p in range(outputs):
             which = "" if outputs == 1 else f", function {p + 1} of {outputs}"
             tell(report, f"solving for {columns.size} functions at {len(rows.Y)} rows{which}")
-            fits.append(fit_targets(columns, frame.targets(rows, p), options, chosen[p]))
+            targets, own = frame.targets(rows, p), chosen[p]
+            fit = fit_targets(columns, targets, options, own)
+            while most is not None and fit.solution.status == "stopped":
+                # the folds had room for their functions, and all rows have not
+                more = larger(table, frame.targets(small, p), own, self.prior)
+                if more is None:
+                    break
+                own = more
+                fit = fit_targets(columns, targets, options, own)
+            fits.append(fit)
         self._keep(frame, fits, searched)
         return frame, fits
 
@@ -125,8 +146,11 @@ class LaplacianProcess(StorableEstimator, FittedProcess):
             return kernel, None
         some = rows.some(_KERNEL_ROWS, np.random.default_rng(seed))
         begun = _Frame(self, kernel, model, seed)
-        outputs = rows.Y.shape[1]
-        if not all(begun.targets(some, p).can_be_split for p in range(outputs)):
+        table = begun.table(some)
+        telling = [
+            p for p in range(rows.Y.shape[1]) if tells(table, begun.targets(some, p), self.prior)
+        ]
+        if not telling:
             return kernel, None
         tell(report, f"comparing kernels by {len(some.Y)} rows")
 
@@ -134,10 +158,10 @@ class LaplacianProcess(StorableEstimator, FittedProcess):
 
         def value(kernel: Kernel) -> float:
             frame = _Frame(self, kernel, model, seed)
-            options = frame.options(None, None)
+            options = frame.options(self.max_active, None)
             options = options._replace(n_penalties=min(_KERNEL_PENALTIES, self.n_penalties))
             columns, total = frame.table(some), 0.0
-            for p in range(outputs):
+            for p in telling:
                 targets = frame.targets(some, p)
                 if p in found and isinstance(targets.noise, Noise):
                     targets = replace(targets, noise=replace(targets.noise, start=found[p]))
@@ -151,16 +175,16 @@ class LaplacianProcess(StorableEstimator, FittedProcess):
 
         widths = spread(rows.X, rows.weights) if kernel.is_numeric else np.ones(1)
         bounds = kernel.with_bounds_from(widths, 1.0).bounds
-        starts = [
-            _between(bounds, kernel.theta, rng) for _ in range(0 if default else self.n_restarts)
-        ]
+        starts = [kernel.draw_theta(rng) for _ in range(0 if default else self.n_restarts)]
         end = search_kernel(kernel, directions, bounds, value, self.max_iter, starts, report)
         return end.kernel, end
 
-    def _choose(self, frame: _Frame, rows: Merged, p: int, report: Report | None) -> Chosen:
+    def _choose(
+        self, frame: _Frame, table: Columns, rows: Merged, p: int, report: Report | None
+    ) -> Chosen:
         """Return the penalty of one column of targets."""
-        options = frame.options(None, None)
-        chosen = choose(frame.table(rows), frame.targets(rows, p), options)
+        options = frame.options(self.max_active, None)
+        chosen = choose(table, frame.targets(rows, p), options)
         if chosen.path is not None:
             tell(report, f"the penalty is {chosen.penalty:.3g}, chosen by {len(rows.Y)} rows")
         if chosen.path is not None and not np.any(np.isfinite(chosen.path.values)):
@@ -190,7 +214,8 @@ class LaplacianProcess(StorableEstimator, FittedProcess):
         numbers = frame.numbers
         sections = [numbers[own[own < m]] for own in indices]
         others = [own[own >= m] - m for own in indices]
-        coef = [fit.solution.coef for fit in fits]
+        units = frame.model.scale
+        coef = [units[p] * fit.solution.coef for p, fit in enumerate(fits)]
         priors = [prior_of(self, fit.scale) for fit in fits]
         paths = [_record(fit.chosen) for fit in fits]
         self.kernel_ = frame.kernel
@@ -214,6 +239,12 @@ class LaplacianProcess(StorableEstimator, FittedProcess):
                 "theta": np.array(searched.thetas),
                 "value": np.array(searched.values),
             }
+            if searched.status == "stopped":
+                warn(
+                    "the search for hyperparameters stopped early (max_iter="
+                    f"{self.max_iter} kernels were tried); raise max_iter",
+                    ConvergenceWarning,
+                )
             if searched.status == "interrupted" and self.status_ == "certified":
                 self.status_ = "interrupted"
 
@@ -280,7 +311,7 @@ class LaplacianProcess(StorableEstimator, FittedProcess):
         remedy = "fit again to have it whole"
         if self.status_ == "stopped":
             remedy = "raise tol"
-            if getattr(self, "max_active", None) is not None:
+            if self.max_active is not None:
                 remedy = "raise max_active, or tol"
         warn(
             f"the fit was {self.status_}: the gap that is proved is {self.gap_:.3g}, and tol is "
@@ -404,11 +435,3 @@ def _deviation(y: Floats, weights: Floats) -> float:
     """Return the standard deviation of targets, or what stands for it where they are constant."""
     column = y[:, None]
     return float(output_units(column, column, weights)[0])
-
-
-def _between(bounds: Floats, theta: Floats, rng: np.random.Generator) -> Floats:
-    """Return a random start within the bounds, near what there is where they are infinite."""
-    low = np.where(np.isfinite(bounds[:, 0]), bounds[:, 0], theta - 2.0)
-    high = np.where(np.isfinite(bounds[:, 1]), bounds[:, 1], theta + 2.0)
-    middle, half = 0.5 * (low + high), 0.25 * (high - low)
-    return np.asarray(middle + half * rng.uniform(-1.0, 1.0, len(theta)))

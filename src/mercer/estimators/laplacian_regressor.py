@@ -11,7 +11,6 @@ from mercer import means
 from mercer.estimators.laplacian_options import check_expansion_options, noise_spec
 from mercer.estimators.laplacian_process import LaplacianProcess, Model
 from mercer.estimators.laplacian_rows import merged
-from mercer.estimators.options import require_flag
 from mercer.estimators.precomputed import over_row_numbers
 from mercer.estimators.preparation import all_or_nothing
 from mercer.estimators.prepare_exact import outputs_in_units
@@ -65,7 +64,8 @@ class LaplacianProcessRegressor(LaplacianProcess, BayesianRegressor):
     tol : float, default 1e-6
         The duality gap to prove, in units of the objective.
     max_active : int, optional
-        How many functions may be in use.
+        How many functions may be in use; not with "weight_decay". Prior scales for which a fold
+        needs more are not chosen, nor one for which all rows do.
     n_folds : int, default 5
         Folds of the cross-validation by which prior scale, noise and kernel are chosen. Rows of
         equal inputs stay together.
@@ -91,9 +91,11 @@ class LaplacianProcessRegressor(LaplacianProcess, BayesianRegressor):
     ----------
     kernel_, likelihood_, mean_ : the fitted model
     prior_ : mercer.priors.CoefficientPrior
-        The prior with its scale; a list with one for each of several targets.
+        The prior with its scale, with `normalize_y` in units of the target's standard deviation; a
+        list with one for each of several targets.
     coef_ : ndarray of shape (k,)
-        The coefficients that are not 0; a list for several targets, as are the next two.
+        The coefficients that are not 0, in the targets' units; a list for several targets, as are
+        the next two.
     basis_indices_ : ndarray
         The rows of X, or of `centres`, whose kernel sections are in use.
     function_indices_ : ndarray
@@ -112,8 +114,9 @@ class LaplacianProcessRegressor(LaplacianProcess, BayesianRegressor):
         The process, degenerate: linear in the functions in use. Of several targets there is a list
         `posteriors_`, and `predictive_` has them side by side.
     path_ : dict
-        "penalty", "value" (the mean log density of held-out rows) and "n_active" along the path on
-        which the penalty was chosen; None if it was given.
+        "penalty", "value" (the mean log density of held-out rows, -infinity where they need more
+        than `max_active`) and "n_active" along the path on which the penalty was chosen; None if it
+        was given.
     history_ : dict
         "theta" and "value" of each kernel that was tried.
     n_iter_ : int
@@ -238,7 +241,6 @@ class LaplacianProcessRegressor(LaplacianProcess, BayesianRegressor):
             Powers of the likelihood: weight 2 is the row twice, weight 0 the row left out.
         """
         check_expansion_options(self)
-        require_flag("normalize_y", self.normalize_y)
         with all_or_nothing(self):
             frame, fits = self._fit_expansion(self._prepared(X, y, sample_weight))
             noises = [fit.likelihood for fit in fits]

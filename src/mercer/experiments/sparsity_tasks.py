@@ -37,12 +37,13 @@ _QUICK, _QUICK_ROWS, _QUICK_TEST = ("sinc", "boston", "ripley-synth"), 40, 60
 
 
 class Split(NamedTuple):
-    """Training and test rows."""
+    """Training and test rows, and the function at the latter where it is known."""
 
     X: Floats
     y: NDArray[Any]
     X_test: Floats
     y_test: NDArray[Any]
+    f_test: Floats | None = None
 
 
 class Task(NamedTuple):
@@ -76,11 +77,12 @@ def _all(folder: str | None) -> Iterator[Task]:
 
 
 def _sinc(i: int) -> Split:
-    """Return sin(x)/x at 100 random points with noise, and at a grid without."""
+    """Return sin(x)/x with noise at 100 random points and at a grid, where it is known."""
     rng = np.random.default_rng(i)
     X, grid = rng.uniform(-10.0, 10.0, (_SINC_ROWS, 1)), np.linspace(-10.0, 10.0, 1001)[:, None]
     y = np.sinc(X[:, 0] / np.pi) + _SINC_NOISE * rng.normal(size=_SINC_ROWS)
-    return Split(X, y, grid, np.sinc(grid[:, 0] / np.pi))
+    f = np.sinc(grid[:, 0] / np.pi)
+    return Split(X, y, grid, f + _SINC_NOISE * rng.normal(size=len(f)), f)
 
 
 def _published(table: Table, i: int) -> Split:
@@ -107,6 +109,7 @@ def _first(split: Split) -> Split:
         split.y[:_QUICK_ROWS],
         split.X_test[:_QUICK_TEST],
         split.y_test[:_QUICK_TEST],
+        None if split.f_test is None else split.f_test[:_QUICK_TEST],
     )
 
 

@@ -135,7 +135,7 @@ class NoiseModel:
         freedom = total - self._used(problem, solution, lam)
         if freedom <= _FREEDOM * total:
             return None
-        return noise.estimate(self.now, problem.loss.y - solution.latent, weights, freedom)
+        return noise.estimate(problem.loss.y - solution.latent, weights, freedom)
 
     def of_all(self, problem: ExpansionProblem, solution: Expansion) -> Likelihood:
         """Return the likelihood of a solution's residuals, as if nothing were estimated beside."""

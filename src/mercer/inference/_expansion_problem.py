@@ -176,7 +176,7 @@ class Expansion(NamedTuple):
     coef : (k,) their coefficients, none of them 0
     beta : (r,) the coefficients of the functions without a penalty
     latent : (n,) f
-    pull : (n,) the feasible pulls u that `dual` is taken at
+    pull : (n,) the pulls u = -w loss'(f), with H'u = 0; shrunk, if need be, they give `dual`
     objective : F, in unit scale (nats are F over `loss.unit`)
     dual : D(u) <= F
     penalties : (k,) the slope of the penalty in |theta_j| at each coefficient

@@ -34,7 +34,8 @@ def solve_path(run: Generation, multipliers: ArrayLike, lam: ArrayLike = 1.0) ->
 
     Where one homotopy gives them all, the least penalties come first: their columns are nearly all
     that the others need, and few passes, for many of them together, tell what is missing. Elsewhere
-    it is one after the other, the columns kept.
+    it is one after the other, the columns kept. So it is where the columns are limited, which those
+    of the least penalties would use up.
 
     After Ctrl-C some are "interrupted", and those of still lower penalties may be missing.
     """
@@ -43,7 +44,7 @@ def solve_path(run: Generation, multipliers: ArrayLike, lam: ArrayLike = 1.0) ->
         raise ValueError("multipliers of the penalties must be positive and descend")
     penalties = run.begin(lam)
     restricted = run.restricted
-    if not isinstance(restricted, PathRestricted):
+    if run.max_active is not None or not isinstance(restricted, PathRestricted):
         founds: list[Generated] = []
         for multiplier in t:
             founds.append(run.solve(multiplier * penalties))

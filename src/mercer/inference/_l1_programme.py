@@ -126,6 +126,10 @@ class _Highs:
         if self.model.getModelStatus() != highspy.HighsModelStatus.kOptimal:
             self.model.clearSolver()  # rounding has spoiled the basis it went on from
             self.model.run()
+            status = self.model.getModelStatus()
+            if status != highspy.HighsModelStatus.kOptimal:
+                text = self.model.modelStatusToString(status)
+                raise ArithmeticError(f"the linear programme was not solved: {text}")
         found, basis = self.model.getSolution(), self.model.getBasis()
         within = highspy.HighsBasisStatus.kBasic
         return Vertex(

@@ -71,14 +71,11 @@ class Noise:
         value = np.sqrt(unit) if isinstance(now, Huber) else unit
         return now.from_state(now.to_state() | {"scale": float(value)})
 
-    def estimate(
-        self, now: Likelihood, residual: Floats, weights: Floats, freedom: float
-    ) -> Likelihood:
+    def estimate(self, residual: Floats, weights: Floats, freedom: float) -> Likelihood:
         """Return the likelihood of these residuals; what is given of it stays.
 
         Parameters
         ----------
-        now : the likelihood whose loss the residuals are of
         residual, weights : (n,)
         freedom : the weight of all rows less the number of coefficients, above 0
         """
@@ -98,7 +95,7 @@ class Noise:
         if self.spec.epsilon is not None:
             epsilon = float(self.spec.epsilon)
         else:
-            # where the residuals are likeliest; the loss they are of has the epsilon of `now`
+            # where the residuals are likeliest; the loss they are of may have another
             most = _WIDEST * max(float(np.sum(weights * size)) / freedom, least)
 
             def cost(e: float) -> float:

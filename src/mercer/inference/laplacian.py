@@ -76,7 +76,8 @@ def solve(
         Positive: unit/s, with s the scale of the prior.
     tol : float
         F - D, relative to F, that is enough. Under "feature_selection" the dual is that of the last
-        of several convex problems, and certifies a stationary point.
+        of several convex problems, and certifies a stationary point. Under "weight_decay" a loss
+        with a continuous slope is minimised to rounding, and this decides on the status alone.
     start : Expansion, optional
         The solution of a problem nearby. It saves work alone, but under "feature_selection", where
         it decides in part which stationary point is found.

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mercer.params import Parameter
 
-__all__ = ["deviation_of", "spread_of", "started"]
+__all__ = ["deviation_of", "median_of", "spread_of", "started"]
 
 Floats = NDArray[np.float64]
 
@@ -50,8 +50,8 @@ def spread_of(y: ArrayLike, weights: ArrayLike | None = None) -> float:
     """
     y, w = _checked(y, weights)
     power, y = _reduced(y)
-    away = np.abs(y - _median(y, w))
-    width = _NORMAL * _median(away, w)
+    away = np.abs(y - median_of(y, w))
+    width = _NORMAL * median_of(away, w)
     return float(np.ldexp(width if width > _nothing(y) else _deviation(y, w), power))
 
 
@@ -79,7 +79,8 @@ def _deviation(y: Floats, weights: Floats) -> float:
     return width if width > _nothing(y) else float(np.max(np.abs(y))) or 1.0
 
 
-def _median(values: Floats, weights: Floats) -> float:
+def median_of(values: Floats, weights: Floats) -> float:
+    """Return the weighted median; weights are positive."""
     order = np.argsort(values)
     part = np.cumsum(weights[order])
     part /= part[-1]
