@@ -26,7 +26,7 @@ from mercer.inference._expansion_problem import Expansion, ExpansionProblem
 from mercer.inference._losses import Insensitive
 from mercer.inference._ridge_newton import Few, Many, Variables, minimise
 
-__all__ = ["solve_ridge"]
+__all__ = ["decay", "solve_ridge"]
 
 Floats = NDArray[np.float64]
 
@@ -40,6 +40,11 @@ _ROUNDS, _PATIENCE, _SETTLED, _ROUNDING = 60, 10, 1e-4, 1e-12
 # least, in units of the first.
 _WIDE, _FASTER, _NARROW = 0.1, 0.3, 1e-6
 _BACK = 6  # rounds that are undone after three for nothing
+
+
+def decay(problem: ExpansionProblem, lam: float) -> float:
+    """Return c = unit/s^2 of the prior that has the penalty lam."""
+    return lam * (lam / problem.loss.unit)
 
 
 def solve_ridge(
@@ -61,7 +66,7 @@ def solve_ridge(
     start : (n,) array, optional
         Pulls of a problem nearby.
     """
-    c, columns = lam**2 / problem.loss.unit, problem.columns
+    c, columns = decay(problem, lam), problem.columns
     H = np.empty((problem.n, 0)) if problem.H is None else problem.H
     few = _FEW * columns.size <= problem.n
     over: Variables
