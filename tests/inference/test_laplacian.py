@@ -529,3 +529,33 @@ def test_a_path_whose_last_penalty_is_out_of_reach():
     assert [one.status for one in found[:2]] == ["certified", "certified"]
     for one, lam in zip(found[:2], [1e-2, 1e-6], strict=True):
         assert one.objective == pytest.approx(solve(problem, lam=lam).objective, rel=1e-6)
+
+
+def ridge_case(width, noise, n=60, free=False):
+    rng = np.random.default_rng(1)
+    x = rng.uniform(-3, 3, n)
+    y = np.sin(2 * x) + 0.1 * rng.standard_normal(n)
+    Phi = np.exp(-((x[:, None] - x) ** 2) / (2 * width**2))
+    H = np.ones((n, 1)) if free else None
+    return Phi, ExpansionProblem.of(ArrayColumns(Phi), NOISES[noise], y, H=H)
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "huber"])
+@pytest.mark.parametrize("width, free", [(3e3, True), (3e3, False), (3.0, False)])
+@pytest.mark.parametrize("lam", [1e-5, 1e-8, 1e-20])
+def test_weight_decay_is_of_its_coefficients(noise, width, free, lam):
+    Phi, problem = ridge_case(width, noise, free=free)
+    found = solve(problem, "weight_decay", lam)
+    f = Phi[:, found.indices] @ found.coef + (found.beta[0] if free else 0.0)
+    size = np.abs(Phi[:, found.indices]) @ np.abs(found.coef) + 1.0
+    assert np.all(np.abs(found.latent - f) <= 1e-13 * size)
+    decayed = lam**2 / problem.loss.unit * found.coef @ found.coef
+    assert found.objective == pytest.approx(problem.value(found.latent) + decayed, rel=1e-6)
+    assert (found.status == "certified") == (found.gap <= 1e-6)
+    assert found.status == "certified" or lam < 1e-5
+
+
+@pytest.mark.parametrize("lam", [1e-200, 1e-120, 1e120, 1e200])
+def test_weight_decay_out_of_range(lam):
+    with pytest.raises(ValueError, match=r"lam = .* weight decay"):
+        solve(Case("gaussian").problem(), "weight_decay", lam)
