@@ -12,6 +12,11 @@ rng = np.random.default_rng(0)
 X, Z = rng.normal(size=(400, 3)), rng.normal(size=(30, 3))
 
 
+def ahead(a, b):
+    """Return a kernel that is not symmetric."""
+    return 1.0 / (1.0 + np.exp(2.0 * (a - b.T)))
+
+
 def kinds():
     phi = rng.normal(size=(400, 700))
     squares = np.sum((X[:, None] - Z) ** 2, axis=2)
@@ -19,6 +24,8 @@ def kinds():
     words = np.array(["a" * (i % 7) for i in range(400)], dtype=object)
     lengths = np.array([len(w) for w in words], dtype=float)
     letters = Callable(lambda a, b: 1.0 / (1.0 + abs(len(a) - len(b))))
+    one_way = Callable(ahead, is_mercer=False, vectorised=True)
+    many = rng.normal(size=(1500, 1))
     joined = JoinedColumns([ArrayColumns(phi), KernelColumns(RBF(2.0), X, Z)])
     return {
         "array": (ArrayColumns(phi), phi),
@@ -29,6 +36,9 @@ def kinds():
             KernelColumns(letters, words, words[:9]),
             1 / (1 + np.abs(lengths[:, None] - lengths[:9])),
         ),
+        "one way": (KernelColumns(one_way, X[:, :1], Z[:, :1]), ahead(X[:, :1], Z[:, :1])),
+        "one way, own": (KernelColumns(one_way, many), ahead(many, many)),
+        "one way, part": (KernelColumns(2.0 * one_way, X[:, :1]), 2 * ahead(X[:, :1], X[:, :1])),
         "joined": (joined, np.column_stack([phi, np.exp(-squares / 8)])),
     }
 

@@ -456,3 +456,135 @@ def test_a_programme_without_a_solution_says_so():
         solver.add(np.ones((1, 1)))
         with pytest.raises(ArithmeticError, match=r"(?i)not solved: .*infeasible"):
             solver.solve(0.5 * one)
+
+
+def test_an_offset_of_the_targets_changes_nothing():
+    case, far = Case("gaussian", free=True), 1e7
+    problem, moved = case.problem(), Case("gaussian", free=True)
+    moved.y = case.y + far
+    there = moved.problem()
+    for prior in PRIORS:
+        near, found = solve(problem, prior, 0.5), solve(there, prior, 0.5)
+        assert found.status == near.status == "certified"
+        assert found.objective == pytest.approx(near.objective, rel=1e-7)
+        assert abs(found.objective - found.dual) <= 1e-9 * found.objective
+        np.testing.assert_allclose(found.latent - far, near.latent, atol=1e-7)
+        np.testing.assert_allclose(found.beta - [far, 0], near.beta, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["gaussian", "laplace", "insensitive", "huber"])
+def test_a_certificate_is_not_for_too_few_columns(name):
+    case = Case(name, free=True)
+    case.y = case.y + 1e7
+    found = solve(case.problem(), lam=1e-3, max_active=2)
+    assert found.status == "stopped"
+    assert found.gap > 1e-3
+
+
+@each_noise
+@pytest.mark.parametrize("prior", PRIORS)
+def test_columns_that_are_nearly_constant_beside_a_free_constant(name, prior):
+    case = Case(name)
+    rows = case.x[:, None]
+    H = np.ones((len(rows), 1))
+    problem = ExpansionProblem.of(KernelColumns(RBF(1e4), rows), NOISES[name], case.y, H=H)
+    found = solve(problem, prior, 0.1 * largest_penalty(problem))
+    assert found.status == "certified"
+
+
+def test_targets_that_free_functions_pass_through():
+    x = np.linspace(-1, 1, 20)
+    H = np.c_[np.ones(20), x]
+    Phi = np.exp(-((x[:, None] - x) ** 2))
+    problem = ExpansionProblem.of(ArrayColumns(Phi), NOISES["gaussian"], 1e6 + 3 * x, H=H)
+    for prior in PRIORS:
+        found = solve(problem, prior, 0.1)
+        assert found.status == "certified"
+        np.testing.assert_allclose(found.beta, [1e6, 3], rtol=1e-9)
+        assert not len(found.indices)
+
+
+def test_one_outlier_does_not_cost_the_digits_of_the_others():
+    case, moved = Case("laplace", free=True), Case("laplace", free=True)
+    at = int(np.argmax(case.y))
+    case.y[at], moved.y[at] = 1e3, 1e5
+    found, far = solve(case.problem(), lam=0.5), solve(moved.problem(), lam=0.5)
+    others = np.delete(np.arange(len(case.y)), at)
+    np.testing.assert_allclose(far.latent[others], found.latent[others], atol=1e-9)
+
+
+def test_free_functions_that_depend_on_each_other():
+    case, twice = Case("huber", free=True), Case("huber", free=True)
+    twice.H = np.c_[twice.H, twice.H @ [1e3, 2.0]]
+    for prior in PRIORS:
+        found, other = solve(case.problem(), prior, 0.5), solve(twice.problem(), prior, 0.5)
+        assert other.status == "certified"
+        assert other.objective == pytest.approx(found.objective, rel=1e-9)
+        np.testing.assert_allclose(values_at(other, twice), other.latent, atol=1e-9)
+
+
+@pytest.mark.parametrize("prior", PRIORS)
+@pytest.mark.parametrize("one_class", [False, True])
+def test_labels_that_free_functions_tell_apart(prior, one_class):
+    case = Case("logistic", n=80, free=True)
+    case.y = np.ones(80) if one_class else np.where(case.x > 0.01, 1.0, -1.0)
+    found = solve(case.problem(), prior, 0.1)
+    assert found.status == "certified"
+    assert found.objective <= 1e-9 * 80
+
+
+def test_a_start_of_another_problem():
+    case, other = Case("gaussian", free=True), Case("gaussian", free=True)
+    other.Phi = other.Phi[:, ::-1]  # the same values of f, by other coefficients
+    start = solve(other.problem(), "feature_selection", 0.5)
+    found = solve(case.problem(), "feature_selection", 0.5, start=start)
+    f = values_at(found, case)
+    np.testing.assert_allclose(found.latent, f, atol=1e-9)
+    objective = np.sum(losses("gaussian", case.y, f)) + penalty(
+        case, "feature_selection", 0.5, dense(found, case)
+    )
+    assert found.objective == pytest.approx(objective, rel=1e-9)
+    with pytest.raises(ValueError, match="start must be of"):
+        solve(Case("gaussian").problem(), start=start)
+    with pytest.raises(ValueError, match="functions up to number"):
+        solve(case.problem(), start=start._replace(indices=np.array([9999])))
+
+
+def test_a_path_whose_last_penalty_is_out_of_reach():
+    case = Case("gaussian", n=80)
+    rows = case.x[:, None]
+    problem = ExpansionProblem.of(KernelColumns(RBF(0.6), rows), NOISES["gaussian"], case.y)
+    found = path(problem, [1e-2, 1e-6, 1e-12, 1e-14])
+    assert [one.status for one in found[:2]] == ["certified", "certified"]
+    for one, lam in zip(found[:2], [1e-2, 1e-6], strict=True):
+        assert one.objective == pytest.approx(solve(problem, lam=lam).objective, rel=1e-6)
+
+
+def ridge_case(width, noise, n=60, free=False):
+    rng = np.random.default_rng(1)
+    x = rng.uniform(-3, 3, n)
+    y = np.sin(2 * x) + 0.1 * rng.standard_normal(n)
+    Phi = np.exp(-((x[:, None] - x) ** 2) / (2 * width**2))
+    H = np.ones((n, 1)) if free else None
+    return Phi, ExpansionProblem.of(ArrayColumns(Phi), NOISES[noise], y, H=H)
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "huber"])
+@pytest.mark.parametrize("width, free", [(3e3, True), (3e3, False), (3.0, False)])
+@pytest.mark.parametrize("lam", [1e-5, 1e-8, 1e-20])
+def test_weight_decay_is_of_its_coefficients(noise, width, free, lam):
+    Phi, problem = ridge_case(width, noise, free=free)
+    found = solve(problem, "weight_decay", lam)
+    f = Phi[:, found.indices] @ found.coef + (found.beta[0] if free else 0.0)
+    size = np.abs(Phi[:, found.indices]) @ np.abs(found.coef) + 1.0
+    assert np.all(np.abs(found.latent - f) <= 1e-13 * size)
+    decayed = lam**2 / problem.loss.unit * found.coef @ found.coef
+    assert found.objective == pytest.approx(problem.value(found.latent) + decayed, rel=1e-6)
+    assert (found.status == "certified") == (found.gap <= 1e-6)
+    assert found.status == "certified" or lam < 1e-5
+
+
+@pytest.mark.parametrize("lam", [1e-200, 1e-120, 1e120, 1e200])
+def test_weight_decay_out_of_range(lam):
+    with pytest.raises(ValueError, match=r"lam = .* weight decay"):
+        solve(Case("gaussian").problem(), "weight_decay", lam)

@@ -42,15 +42,15 @@ class Columns(Protocol):
 
 
 class KernelColumns:
-    """Sections k(., z_j) of a kernel at centres z_j.
+    """Sections k(., z_j) of a kernel at centres z_j: Phi_ij = k(x_i, z_j).
 
-    A pass takes n M values of the kernel, half as many where the rows are the centres, and memory
-    for tiles alone.
+    A pass takes n M values of the kernel, half as many where the rows are the centres and the
+    kernel is symmetric, and memory for tiles alone.
 
     Parameters
     ----------
     kernel : Kernel
-        Any; it need not be a Mercer kernel.
+        Any; it need not be a Mercer kernel, nor symmetric.
     X : inputs
         n rows.
     centres : inputs, optional
@@ -81,11 +81,17 @@ class KernelColumns:
         """Return some of the columns (n, k), a fresh array in Fortran order."""
         if not len(indices):
             return np.empty((self.n, 0), order="F")
+        if not self.kernel.is_symmetric:
+            return np.asfortranarray(self.kernel(self.X, self.centres[indices]))
         return self.kernel(self.centres[indices], self.X).T
 
     def products(self, V: Floats) -> Floats:
         """Return Phi'V (size, q) for V (n, q)."""
         V = np.ascontiguousarray(V)
+        if not self.kernel.is_symmetric:
+            pieces = row_blocks(self.size, _PIECE)
+            parts = [self.kernel(self.X, self.centres[piece]).T @ V for piece in pieces]
+            return np.concatenate(parts) if parts else np.empty((0, V.shape[1]))
         if self._same:
             return self.kernel.gram_times(self.X, V)
         return self.kernel.times(self.centres, self.X, V)

@@ -199,5 +199,5 @@ class Expansion(NamedTuple):
 
     @property
     def gap(self) -> float:
-        """(F - D)/|F|."""
-        return max(self.objective - self.dual, 0.0) / max(abs(self.objective), _TINY)
+        """|F - D|/|F|: D is above F by rounding alone, and a gap too where that is much."""
+        return abs(self.objective - self.dual) / max(abs(self.objective), _TINY)

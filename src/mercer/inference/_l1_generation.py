@@ -110,8 +110,8 @@ class Generated(NamedTuple):
 
     @property
     def gap(self) -> float:
-        """F less its lower bound, in units of F."""
-        return (self.objective - self.dual) / max(abs(self.objective), TINY)
+        """By what F and its lower bound differ, in units of F; a bound above F is none."""
+        return abs(self.objective - self.dual) / max(abs(self.objective), TINY)
 
 
 class Generation:

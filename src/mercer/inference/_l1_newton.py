@@ -29,10 +29,13 @@ __all__ = ["Newton"]
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
+_EPS = float(np.finfo(float).eps)
 _ITERATIONS = 200
 # By this part of lam, or of what the pulls could be, slopes may differ from what they must be.
 _EXACT = 1e-11
 _ROUNDING = 1e-13  # of F
+# F of labels that falls by this factor goes on, down to this part of the loss of f = 0.
+_FALLING, _NOTHING = 0.7, 1e-10
 # Steps without progress by which that has become rounding.
 _PATIENCE = 4
 # The share of L in the curvature: at first, at least and at most.
@@ -81,7 +84,7 @@ class Newton:
         share, least, stalled = _SHARE, np.inf, 0
         f = self._latent(coef)
         best, nearest = (coef, f), np.inf
-        lowest = np.inf
+        whole, lowest = problem.value(np.zeros(problem.n)), np.inf
         for _ in range(_ITERATIONS):
             u = problem.pull(f)
             slopes = np.concatenate([A.T @ u for A in self._blocks])
@@ -91,15 +94,20 @@ class Newton:
             value = problem.value(f) + float(penalties @ np.abs(coef))
             if off < nearest or value < lowest * (1.0 - _ROUNDING):
                 best, nearest = (coef, f), off
+            # labels that are told apart without a penalty: F falls for ever, towards 0
+            falls = problem.loss.is_of_labels and _NOTHING * whole < value < _FALLING * lowest
             lowest = min(lowest, value)
             stalled = 0 if off < 0.5 * least else stalled + 1
             least = min(least, off)
-            if nearest <= _EXACT or (stalled >= _PATIENCE and nearest <= 1e3 * _EXACT):
+            settled = stalled >= _PATIENCE and nearest <= 1e3 * _EXACT
+            if (nearest <= _EXACT or settled) and not falls:
                 break
             target = self._target(coef, f, slopes, penalties, share)
             coef, f, length = self._step(coef, f, target, penalties)
             if length == 1.0:
-                share = max(_LEAST, 0.1 * share)
+                # beside curvature that goes the same way, were it the least that is added
+                floor = min(_LEAST, 1e-4 * value / whole) if problem.loss.is_of_labels else _LEAST
+                share = max(floor, 0.1 * share, _EPS)
             elif length < 0.25:
                 if share == _MOST and length == 0.0:
                     break  # rounding: there is no way down

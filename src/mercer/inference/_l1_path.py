@@ -35,7 +35,7 @@ def solve_path(run: Generation, multipliers: ArrayLike, lam: ArrayLike = 1.0) ->
     Where one homotopy gives them all, the least penalties come first: their columns are nearly all
     that the others need, and few passes, for many of them together, tell what is missing. Elsewhere
     it is one after the other, the columns kept. So it is where the columns are limited, which those
-    of the least penalties would use up.
+    of the least penalties would use up, and where rounding has spoiled the homotopy.
 
     After Ctrl-C some are "interrupted", and those of still lower penalties may be missing.
     """
@@ -93,13 +93,19 @@ def _together(
                         run.report(found)
             if len(done) < len(t) and not run.extend(ratios):
                 break
-        status = "stopped"
+        # What one homotopy for all has spoiled by rounding may be solved by itself.
+        for i in range(len(t)):
+            if i not in done:
+                alone = run.solve(t[i] * penalties)
+                if alone.status == "interrupted":
+                    raise KeyboardInterrupt
+                done[i] = alone._replace(n_passes=alone.n_passes + int(passes[i]))
     except KeyboardInterrupt:
-        status = "interrupted"
+        pass
     left = np.array([i for i in range(len(t)) if i not in done], dtype=int)
     if len(left):
         solved = restricted.solve_path(penalties[run.indices], t[left])
         for i, each in zip(left, solved, strict=True):
             found = run.state(each, t[i] * penalties, duals[i], passes[i])
-            done[i] = found._replace(status=status)
+            done[i] = found._replace(status="interrupted")
     return [done[i] for i in range(len(t))]

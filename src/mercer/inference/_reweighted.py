@@ -58,7 +58,8 @@ def solve_reweighted(
     lam : float
         Positive; the scale of the prior is unit/lam.
     start : Expansion, optional
-        Where to begin: the solution for the Laplacian prior without it.
+        Where to begin: the solution for the Laplacian prior without it. Its latent values are
+        those of its coefficients in this problem.
     report : function, optional
         Called with each solution.
     """
@@ -101,6 +102,7 @@ class _Reweighting:
         enough = self.generation.tol * max(abs(best.objective), _TINY)
         # Where labels can be told apart without a penalty F falls for ever, towards 0.
         least = self.generation.tol * _NOTHING * self.problem.value(self.problem.mean)
+        least = least if new.objective <= least else 0.0
         status = ""
         if found.status == "interrupted":
             status = "interrupted"
@@ -108,7 +110,7 @@ class _Reweighting:
             status = "certified" if left <= enough else "stopped"
         kept = new if fall >= 0.0 else best
         return kept._replace(
-            dual=kept.objective - left,
+            dual=max(kept.objective - left, 0.0),
             status=status,
             n_passes=new.n_passes,
             n_columns=new.n_columns,

@@ -6,15 +6,17 @@
 Phi'a/(2c) for some a (n,), which at the optimum are the pulls u = -w loss'(f): `Many` has a and
 beta, and K = Phi Phi'/(2c) in the place of Phi. With C the curvature of the rows that have some,
 its Newton step is a + da = u - C (df), a system of as many rows, as in Laplace's method (BKM 72).
+K has the square of the condition number of Phi: what that costs, `Few` mends, which does without.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 __all__ = ["Few", "Many", "Variables", "minimise"]
 
@@ -99,7 +101,41 @@ class Few:
         G = half.T @ half
         np.fill_diagonal(G, np.diagonal(G) + self.decay)
         G[self.p :, self.p :] += (self.H.T * extra) @ self.H
-        return _solved(G, self.A.T @ u - self.decay * x)
+        slope = self.A.T @ u - self.decay * x
+        found = _by_cholesky(G, slope)
+        if found is not None:
+            return found
+        return self._by_qr(half, some, slope, x, u, curvature, extra)
+
+    def _by_qr(
+        self,
+        half: Floats,
+        some: NDArray[np.intp],
+        slope: Floats,
+        x: Floats,
+        u: Floats,
+        curvature: Floats,
+        extra: Floats,
+    ) -> Floats:
+        """Return Newton's step as least squares: G is squared, and lacks half of the digits.
+
+        Rows with curvature C have the residuals u/C^(1/2), and their square roots for a matrix;
+        pulls of rows without are left to the normal equations.
+        """
+        wide = np.zeros((len(extra), len(x)))
+        wide[:, self.p :] = np.sqrt(extra)[:, None] * self.H
+        decays = np.diag(np.sqrt(self.decay))[: self.p]
+        Q, R = np.linalg.qr(np.concatenate([half, decays, wide]))
+        size = np.linalg.norm(R, axis=0)
+        if np.min(np.abs(np.diagonal(R)) / np.where(size > 0.0, size, 1.0)) <= 10.0 * _EPS:
+            G = R.T @ R
+            return np.asarray(np.linalg.lstsq(G, slope, rcond=len(x) * _EPS)[0])
+        wanted = np.zeros(len(Q))
+        wanted[: len(some)] = u[some] / np.sqrt(curvature[some])
+        wanted[len(some) : len(some) + self.p] = -np.sqrt(self.decay[: self.p]) * x[: self.p]
+        others = np.delete(np.arange(len(u)), some)
+        inner = solve_triangular(R, self.A[others].T @ u[others], trans=1, check_finite=False)
+        return np.asarray(solve_triangular(R, Q.T @ wanted + inner, check_finite=False))
 
 
 class Many:
@@ -125,30 +161,50 @@ class Many:
         return 0.5 * float(u @ (self.K @ u))
 
     def step(self, x: Floats, u: Floats, curvature: Floats, extra: Floats) -> Floats:
-        """Return Newton's step: da = u - a - q, q = C df, (C^-1 + K) q = K (u - a) + H dbeta."""
+        """Return Newton's step: da = u - a for rows without curvature, da' for short.
+
+        Those with some, C, have (C^-1 + K) da = C^-1 (u - a) - K da' - H dbeta. Nothing is made of
+        differences there: K may be large, and da next to nothing.
+        """
         rest = u - x[: self.n]
-        some = np.flatnonzero(curvature)
+        with_some = curvature > 0.0
+        some = np.flatnonzero(with_some)
         root = np.sqrt(curvature[some])
         B = self.K[np.ix_(some, some)] * np.outer(root, root)
         np.fill_diagonal(B, np.diagonal(B) + 1.0)
-        factor = cho_factor(B, lower=True, overwrite_a=True, check_finite=False)
+        solved = _inverse(B)
 
         def taken(V: Floats) -> Floats:
             """Return (C^-1 + K)^-1 V of the rows with curvature."""
-            scaled = (root * V.T).T
-            return np.asarray((root * cho_solve(factor, scaled, check_finite=False).T).T)
+            return np.asarray((root * solved((root * V.T).T).T).T)
 
-        forced = (self.K @ rest)[some]
-        H = self.H[some]
-        q = taken(forced)
+        other = np.where(with_some, 0.0, rest)
+        step, H = other.copy(), self.H[some]
+        step[some] = root * solved(rest[some] / root)
+        if len(some) < self.n:
+            step[some] -= taken((self.K @ other)[some])
         change = np.empty(0)
         if H.shape[1]:
             spread = taken(H)
             G = H.T @ spread + (self.H.T * extra) @ self.H
-            change = _solved(0.5 * (G + G.T), self.H.T @ u - H.T @ q)
-            q = q + spread @ change
-        rest[some] -= q
-        return np.concatenate([rest, change])
+            change = _solved(0.5 * (G + G.T), self.H.T @ (x[: self.n] + step))
+            step[some] -= spread @ change
+        return np.concatenate([step, change])
+
+
+def _inverse(B: Floats) -> Callable[[Floats], Floats]:
+    """Return the function B^-1 V of a B (k, k), which is changed, with no eigenvalue below 1.
+
+    Where rounding has made one of them negative, it is 1.
+    """
+    kept = B.copy()
+    try:
+        factor = cho_factor(B, lower=True, overwrite_a=True, check_finite=False)
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(kept)
+        values = np.maximum(values, 1.0)
+        return lambda V: np.asarray(vectors @ ((vectors.T @ V).T / values).T)
+    return lambda V: np.asarray(cho_solve(factor, V, check_finite=False))
 
 
 def minimise(loss: Smooth, mean: Floats, over: Variables, x: Floats | None = None) -> Floats:
@@ -197,15 +253,29 @@ def _length(loss: Smooth, f: Floats, move: Floats, first: float, second: float) 
     return low
 
 
-def _solved(G: Floats, b: Floats) -> Floats:
-    """Return the least G^+ b, where functions may depend on each other."""
+def _scaled(G: Floats) -> tuple[Floats, Floats]:
+    """Return G with ones on its diagonal, and the roots of what it had there."""
     root = np.sqrt(np.diagonal(G))
     root = np.where(root > 0.0, root, 1.0)
-    M = G / np.outer(root, root)
+    return G / np.outer(root, root), root
+
+
+def _by_cholesky(G: Floats, b: Floats) -> Floats | None:
+    """Return G^-1 b, None where G is singular but for rounding."""
+    M, root = _scaled(G)
     try:
         factor = cho_factor(M, lower=True, check_finite=False)
-        if np.min(np.diagonal(factor[0])) > 1e-7:
-            return np.asarray(cho_solve(factor, b / root, check_finite=False) / root)
     except np.linalg.LinAlgError:
-        pass
+        return None
+    if not np.min(np.diagonal(factor[0]), initial=1.0) > 1e-7:
+        return None
+    return np.asarray(cho_solve(factor, b / root, check_finite=False) / root)
+
+
+def _solved(G: Floats, b: Floats) -> Floats:
+    """Return the least G^+ b, where functions may depend on each other."""
+    found = _by_cholesky(G, b)
+    if found is not None:
+        return found
+    M, root = _scaled(G)
     return np.asarray(np.linalg.lstsq(M, b / root, rcond=len(b) * _EPS)[0] / root)

@@ -34,13 +34,14 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 
 from mercer.inference._expansion_problem import Expansion, ExpansionProblem
+from mercer.inference._expansion_reduced import Reduced
 from mercer.inference._l1_generation import Generated, Generation, Restricted
 from mercer.inference._l1_newton import Newton
 from mercer.inference._l1_path import solve_path
 from mercer.inference._l1_programme import Programme
 from mercer.inference._l1_squares import Squares
 from mercer.inference._reweighted import solve_reweighted
-from mercer.inference._ridge import solve_ridge
+from mercer.inference._ridge import decay, solve_ridge
 
 __all__ = ["PRIORS", "Expansion", "ExpansionProblem", "largest_penalty", "path", "solve"]
 
@@ -49,8 +50,12 @@ Report = Callable[[Expansion], None]
 
 PRIORS = ("laplacian", "weight_decay", "feature_selection")
 
-# What rounding leaves of the loss of f = m.
-_ROUNDING = 1e-14
+# Rounding of a loss, in units of the pulls times what residuals are differences of.
+_ROUNDING = 8.0 * float(np.finfo(float).eps)
+# What F - D may be of the loss of labels at f = 0: so much of the tolerance, and at least.
+_NOTHING, _LEAST = 1e-6, 1e-9
+# Weight decay so small, or as large as its inverse, is out of range.
+_FAR = 1e-100
 # Rows so near to a kink, in units of what they are differences of, are at it.
 _AT_KINK = 1e-10
 # Conditions that are added at once to the programme of the largest penalty.
@@ -88,12 +93,15 @@ def solve(
         A KeyboardInterrupt, of its own or from outside, ends the search with the solution so far.
     """
     _check(problem, prior, [lam], tol, max_active)
+    _check_start(problem, start)
+    work = Reduced(problem)
     if prior == "weight_decay":
-        return _decayed(problem, lam, tol, start, report)
-    generation = _generation(problem, tol, start, max_active, report, prior)
+        return _decayed(work, lam, tol, start, report)
+    generation = _generation(work, tol, start, max_active, report, prior)
     if prior == "feature_selection":
-        return _judged(problem, solve_reweighted(problem, generation, lam, start, report))
-    return _judged(problem, Expansion(*generation.solve(lam)))
+        begun = None if start is None else work.reduced(start)
+        return _selected(work, generation, lam, begun, report)
+    return _judged(work, Expansion(*generation.solve(lam)), tol)
 
 
 def path(
@@ -122,18 +130,19 @@ def path(
     _check(problem, prior, values, tol, max_active)
     if any(a < b for a, b in pairwise(values)):
         raise ValueError(f"penalties of a path must descend, got {values!r}")
+    _check_start(problem, start)
+    work = Reduced(problem)
     if prior == "laplacian":
-        generation = _generation(problem, tol, start, max_active, report, prior)
-        return [_judged(problem, Expansion(*one)) for one in solve_path(generation, values)]
+        generation = _generation(work, tol, start, max_active, report, prior)
+        return [_judged(work, Expansion(*one), tol) for one in solve_path(generation, values)]
     found: list[Expansion] = []
     if prior == "feature_selection":
-        generation = _generation(problem, tol, start, max_active, report, prior)
+        generation = _generation(work, tol, start, max_active, report, prior)
     for lam in values:
         if prior == "weight_decay":
-            start = _decayed(problem, lam, tol, start, report)
+            start = _decayed(work, lam, tol, start, report)
         else:
-            start = solve_reweighted(problem, generation, lam, None, report)
-            start = _judged(problem, start)
+            start = _selected(work, generation, lam, None, report)
         found.append(start)
         if start.status == "interrupted":
             break
@@ -147,6 +156,7 @@ def largest_penalty(problem: ExpansionProblem) -> float:
     loss their pulls are not determined, and are those with the least such number: a small linear
     programme, whose conditions are generated.
     """
+    problem = Reduced(problem).problem
     null = _restricted(problem).solve(np.empty(0))
     u = null.pull
     if problem.loss.kind != "linear":
@@ -164,7 +174,7 @@ def _restricted(problem: ExpansionProblem) -> Restricted:
 
 
 def _generation(
-    problem: ExpansionProblem,
+    work: Reduced,
     tol: float,
     start: Expansion | None,
     max_active: int | None,
@@ -175,11 +185,11 @@ def _generation(
     if report is not None and prior == "laplacian":
 
         def tell(found: Generated) -> None:
-            report(Expansion(*found))
+            report(work.restored(Expansion(*found)))
 
     return Generation(
-        problem.columns,
-        _restricted(problem),
+        work.problem.columns,
+        _restricted(work.problem),
         tol=tol,
         start=None if start is None else start.indices,
         max_active=max_active,
@@ -187,28 +197,60 @@ def _generation(
     )
 
 
+def _selected(
+    work: Reduced,
+    generation: Generation,
+    lam: float,
+    start: Expansion | None,
+    report: Report | None,
+) -> Expansion:
+    tell = None
+    if report is not None:
+
+        def tell(found: Expansion) -> None:
+            report(work.restored(found))
+
+    found = solve_reweighted(work.problem, generation, lam, start, tell)
+    return _judged(work, found, generation.tol)
+
+
 def _decayed(
-    problem: ExpansionProblem,
+    work: Reduced,
     lam: float,
     tol: float,
     start: Expansion | None,
     report: Report | None,
 ) -> Expansion:
-    found = solve_ridge(problem, lam, tol, None if start is None else start.pull)
-    found = _judged(problem, found)
+    found = solve_ridge(work.problem, lam, tol, None if start is None else start.pull)
+    found = _judged(work, found, tol)
     if report is not None:
         report(found)
     return found
 
 
-def _judged(problem: ExpansionProblem, found: Expansion) -> Expansion:
-    """Return a solution, certified also where F is next to nothing, and all that is left rounding.
+def _judged(work: Reduced, found: Expansion, tol: float) -> Expansion:
+    """Return a solution of the problem that was given, with its status.
 
-    So it is where the functions without a penalty pass through all observations.
+    It is certified also where F is next to nothing, which no relative gap can tell: where the
+    functions without a penalty pass through all observations, F is what rounding of them and of f
+    makes of nothing; where they separate labels, F falls for ever, towards 0. It is not where D is
+    above F, of which no more than rounding can be true.
     """
-    nothing = _ROUNDING * problem.value(problem.mean)
-    if found.status == "stopped" and found.objective - found.dual <= nothing:
-        return found._replace(status="certified")
+    found, problem = work.restored(found), work.given
+    if found.status == "interrupted":
+        return found
+    objective, loss = found.objective, problem.loss
+    if found.dual - objective > tol * abs(objective):
+        found = found._replace(status="stopped")
+    if found.status == "stopped":
+        size = np.abs(loss.y) + np.abs(problem.mean) + np.abs(found.latent)
+        nothing = _ROUNDING * float(np.abs(problem.pull(found.latent)) @ size)
+        if loss.is_of_labels:
+            least = max(tol * _NOTHING, _LEAST) * problem.value(np.zeros(problem.n))
+            nothing = max(nothing, least)
+            objective -= max(found.dual, 0.0)
+        if objective <= nothing:
+            found = found._replace(status="certified")
     return found
 
 
@@ -276,6 +318,24 @@ def _spread(n: int, places: NDArray[np.intp], values: Floats) -> Floats:
     return out
 
 
+def _check_start(problem: ExpansionProblem, start: Expansion | None) -> None:
+    """Raise ValueError for a start that cannot be one of the problem's."""
+    if start is None:
+        return
+    if len(start.indices) and (
+        np.min(start.indices) < 0 or np.max(start.indices) >= problem.columns.size
+    ):
+        raise ValueError(
+            f"start has functions up to number {np.max(start.indices)}, "
+            f"but the problem has {problem.columns.size}"
+        )
+    if len(start.beta) != problem.n_free or len(start.pull) != problem.n:
+        raise ValueError(
+            f"start must be of {problem.n} rows and {problem.n_free} functions without a penalty, "
+            f"got {len(start.pull)} and {len(start.beta)}"
+        )
+
+
 def _check(
     problem: ExpansionProblem, prior: str, lams: list[float], tol: float, max_active: Any
 ) -> None:
@@ -287,6 +347,11 @@ def _check(
     for lam in lams:
         if not (np.isfinite(lam) and lam > 0):
             raise ValueError(f"lam must be positive and finite, got {lam!r}")
+        if prior == "weight_decay" and not _FAR < decay(problem, lam) < 1.0 / _FAR:
+            raise ValueError(
+                f"lam = {lam!r} makes weight decay of {decay(problem, lam):.3g} theta^2, beyond "
+                "what doubles can hold"
+            )
     if not (np.isfinite(tol) and tol > 0):
         raise ValueError(f"tol must be positive, got {tol!r}")
     if max_active is None:

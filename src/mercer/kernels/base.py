@@ -46,6 +46,11 @@ class Kernel(InUnits):
         """Whether every Gram matrix is positive semi-definite."""
         return all(child.is_mercer for child in self._children)
 
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether k(x, x') = k(x', x): not for certain of a `Callable` that is no Mercer kernel."""
+        return self.is_mercer or all(child.is_symmetric for child in self._children)
+
     # --- inputs -------------------------------------------------------------------------------
 
     @property

@@ -29,7 +29,9 @@ class Callable(Kernel):
     f : callable
         A symmetric function of two objects with a number for its value; with `vectorised` a
         function of two arrays of a and b objects with an (a, b) array for its value. It may be
-        called from several threads at once.
+        called from several threads at once. One that is not symmetric, and said to be no Mercer
+        kernel, can be the kernel of an expansion (`LaplacianProcessRegressor`): the functions
+        there are f(., x_j).
     is_mercer : bool, default True
         Your word that every Gram matrix of f is positive semi-definite.
     vectorised : bool, default False
@@ -75,6 +77,11 @@ class Callable(Kernel):
     @property
     def is_mercer(self) -> bool:
         """What the constructor was told."""
+        return self._mercer
+
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether f is for certain: Mercer kernels are."""
         return self._mercer
 
     def _block(self, A: Any, B: Any) -> Floats:

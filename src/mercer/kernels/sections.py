@@ -69,7 +69,7 @@ class _Through(OfOne):
 class EquivalentGP(_Through):
     """1/m sum_i k(x, x_i) k(x_i, x') over m points (BKM 116): the process of a kernel expansion.
 
-    The expansion m^(-1/2) sum_i theta_i k(x_i, x), with independent coefficients of mean 0 and
+    The expansion m^(-1/2) sum_i theta_i k(x, x_i), with independent coefficients of mean 0 and
     variance 1 and whatever density, has this covariance, and tends to a Gaussian process with it as
     points are added (BKM 114). (The paper's last sum has k(x_j, x') for k(x_i, x').)
 

@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 class CoefficientPrior(ABC):
     """p(coef) proportional to exp(-sum_i gamma(coef_i/scale)) (BKM 97): independent coefficients.
 
-    The coefficients are those of f(x) = sum_i coef_i k(x_i, x); k need not be a Mercer kernel. The
+    The coefficients are those of f(x) = sum_i coef_i k(x, x_i); k need not be a Mercer kernel. The
     class is the base of `Laplacian`, `WeightDecay` and `FeatureSelection`, which say what gamma is.
     Objects do not change, and compare by their scales.
 

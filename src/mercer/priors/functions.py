@@ -33,7 +33,7 @@ def sample_functions(
     n_samples: int = 1,
     rng: np.random.Generator | int | None = 0,
 ) -> Floats:
-    """Draw functions f(x) = sum_i coef_i k(x_i, x) from the prior (BKM 107), as in (BKM 5.2).
+    """Draw functions f(x) = sum_i coef_i k(x, x_i) from the prior (BKM 107), as in (BKM 5.2).
 
     Parameters
     ----------
