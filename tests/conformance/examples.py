@@ -245,6 +245,8 @@ MEANS: dict[type, list[Example]] = {
 # By the name of a module of `mercer.inference`: further arguments of `check_engine`.
 ENGINES: dict[str, dict[str, Any]] = {}
 
+# Of the choice by cross-validation: what a rule needs to see it at work.
+BRIEF: dict[str, Any] = {"n_folds": 2, "n_penalties": 6}
 TWO = {"X": PLANE, "y": np.where(PLANE[:, 0] + PLANE[:, 1] ** 2 > 0.6, "x", "y")}
 SHARES = {"X": PLANE, "y": np.exp(PLANE[:, :1] * [0.0, 1.0, -2.0])}
 SHARES["y"] /= SHARES["y"].sum(axis=1, keepdims=True)
@@ -293,34 +295,46 @@ ESTIMATORS: dict[type, list[Example]] = {
         Example(GPRegressor(inference=Iterative(tol=1e-16), mean="linear")),
     ],
     LaplacianProcessClassifier: [
-        Example(LaplacianProcessClassifier(RBF(1.3), optimizer=None)),
-        Example(LaplacianProcessClassifier(max_iter=3)),
+        Example(LaplacianProcessClassifier(RBF(1.3), **BRIEF, optimizer=None)),
+        Example(LaplacianProcessClassifier(**BRIEF, max_iter=2)),
         Example(LaplacianProcessClassifier(RBF(1.3), prior_scale=2.0, optimizer=None), TWO),
         Example(
-            LaplacianProcessClassifier(RBF(1.3), "soft_margin", mean="zero", optimizer=None), TWO
+            LaplacianProcessClassifier(
+                RBF(1.3), "soft_margin", **BRIEF, mean="zero", optimizer=None
+            ),
+            TWO,
         ),
-        Example(LaplacianProcessClassifier(RBF(1.3), "quadratic_soft_margin"), TWO),
+        Example(
+            LaplacianProcessClassifier(RBF(1.3), "quadratic_soft_margin", **BRIEF, optimizer=None),
+            TWO,
+        ),
     ],
     LaplacianProcessRegressor: [
-        Example(LaplacianProcessRegressor(max_iter=3)),
+        Example(LaplacianProcessRegressor(**BRIEF, max_iter=2)),
         Example(LaplacianProcessRegressor(RBF(1.3), Gaussian(0.1), optimizer=None)),
         Example(
             LaplacianProcessRegressor(
-                1.5 * Matern(ARD, nu=2.5) + 0.3, mean="linear", normalize_y=True, max_iter=5
+                1.5 * Matern(ARD, nu=2.5) + 0.3,
+                mean="linear",
+                normalize_y=True,
+                **BRIEF,
+                max_iter=3,
             )
         ),
         Example(
-            LaplacianProcessRegressor(Tanh(0.5, 0.3), prior="feature_selection", optimizer=None)
+            LaplacianProcessRegressor(
+                Tanh(0.5, 0.3), prior="feature_selection", **BRIEF, optimizer=None
+            )
         ),
-        Example(LaplacianProcessRegressor(RBF(1.3), prior="weight_decay", optimizer=None)),
+        Example(LaplacianProcessRegressor(RBF(1.3), prior="weight_decay", **BRIEF, optimizer=None)),
         Example(
             LaplacianProcessRegressor(
-                RBF(1.3), centres=POINTS, functions=bumps, mean="zero", optimizer=None
+                RBF(1.3), centres=POINTS, functions=bumps, mean="zero", **BRIEF, optimizer=None
             ),
             {"objects": {"bumps": bumps}},
         ),
         *(
-            Example(LaplacianProcessRegressor(RBF(1.3), noise, optimizer=None))
+            Example(LaplacianProcessRegressor(RBF(1.3), noise, **BRIEF, optimizer=None))
             for noise in (
                 likelihoods.Laplace(),
                 likelihoods.Huber(0.2),

@@ -283,7 +283,9 @@ def test_densities_of_labels():
     P = model.predict_proba(X)
     wanted = np.sum(one_hot(THREE) * np.log(P), axis=1)
     np.testing.assert_allclose(model.log_predictive_density(X, THREE), wanted)
-    with pytest.raises(ValueError, match=r"not seen, 'none' among them.*low.*top"):
+    with pytest.raises(
+        ValueError, match=r"none of the model's classes, 'none' among them.*low.*top"
+    ):
         model.log_predictive_density(X[:1], ["none"])
 
 

@@ -131,7 +131,7 @@ def _table(
             splits = len(found[task, who.name])
             body.append((task, rows[task], splits, who.name, *cells))
     measures = error, "minus log density", "kernels", "seconds", "latent coverage"
-    header = ("set", "rows", "splits", "method", *measures)
+    header: tuple[str, ...] = ("set", "rows", "splits", "method", *measures)
     if all(row[-1] is None for row in body):
         header, body = header[:-1], [row[:-1] for row in body]
     return Table(name, f"{title}: mean and spread over splits", header, tuple(body))

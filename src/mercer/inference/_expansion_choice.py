@@ -142,7 +142,7 @@ class NoiseModel:
         assert self.noise is not None
         weights = _weights(problem)
         residual = problem.loss.y - solution.latent
-        return self.noise.estimate(self.now, residual, weights, float(np.sum(weights)))
+        return self.noise.estimate(residual, weights, float(np.sum(weights)))
 
     def scale(self, likelihood: Likelihood, lam: float) -> float:
         """Return the prior's scale s that has this penalty under a likelihood."""

@@ -35,7 +35,6 @@ __all__ = [
     "Hyperprior",
     "Relevance",
     "RelevanceProblem",
-    "Report",
     "Robust",
     "robust",
     "solve",
