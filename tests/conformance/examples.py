@@ -232,7 +232,7 @@ MEANS: dict[type, list[Example]] = {
     means.Affine: [
         Example(means.Affine(means.Constant(2.0, estimate=None), 3.0, -1.0)),
         Example(means.Affine(means.Linear([1.0, 0.5], [[0.3, -0.2]] * 2, None), output=1)),
-        Example(means.Affine(means.Functions(bumps, [0], means.Function(square)), 0.5)),
+        Example(means.Affine(means.Linear(), 0.5, 0.2)),
     ],
     means.Functions: [
         Example(means.Functions(two_outputs)),
@@ -300,12 +300,14 @@ ESTIMATORS: dict[type, list[Example]] = {
         Example(LaplacianProcessClassifier(RBF(1.3), prior_scale=2.0, optimizer=None), TWO),
         Example(
             LaplacianProcessClassifier(
-                RBF(1.3), "soft_margin", **BRIEF, mean="zero", optimizer=None
+                RBF(1.3), "soft_margin", n_penalties=6, mean="zero", optimizer=None
             ),
             TWO,
         ),
         Example(
-            LaplacianProcessClassifier(RBF(1.3), "quadratic_soft_margin", **BRIEF, optimizer=None),
+            LaplacianProcessClassifier(
+                RBF(1.3), "quadratic_soft_margin", n_penalties=6, optimizer=None
+            ),
             TWO,
         ),
     ],

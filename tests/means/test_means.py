@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from mercer.errors import StorageError
-from mercer.means import Constant, Function, Functions, Linear, Mean, Zero, from_spec
+from mercer.means import Affine, Constant, Function, Functions, Linear, Mean, Zero, from_spec
 from mercer.params import LogNormal, Parameter
 from mercer.registry import from_json, to_json
 
@@ -421,3 +421,23 @@ def test_functions_are_regressors_and_refuse_what_is_none():
     ):
         with np.errstate(all="ignore"), pytest.raises(ValueError, match=text):
             build()
+
+
+def test_an_affine_mean_is_another_in_other_units():
+    held = Linear([1.0, -2.0], np.arange(6.0).reshape(3, 2), estimate=None)
+    np.testing.assert_allclose(Affine(held, 3.0, -1.0)(X), 3.0 * held(X) - 1.0)
+    np.testing.assert_allclose(Affine(held, 3.0, -1.0, output=1)(X), 3.0 * held(X)[:, 1:] - 1.0)
+    np.testing.assert_allclose(Affine(held, 3.0).gradient(X), 3.0 * held.gradient(X))
+    with pytest.raises(ValueError, match="output 2 is wanted, and the mean is of 2"):
+        Affine(held, output=2)(X)
+    for wrong, text in ((("mean",), "must be a mean"), ((held, np.nan), "must be finite")):
+        with pytest.raises(ValueError, match=text):
+            Affine(*wrong)
+
+
+def test_an_affine_mean_has_what_is_not_estimated_of_another():
+    mean = Affine(Functions(two_waves, [0], Function(wave)), 0.5, 2.0)
+    np.testing.assert_allclose(mean(X)[:, 0], 0.5 * wave(X) + 2.0)
+    objects = {"two_waves": two_waves, "wave": wave}
+    again = from_json(to_json(mean), objects)
+    np.testing.assert_array_equal(again(X), mean(X))
