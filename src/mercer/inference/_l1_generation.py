@@ -153,8 +153,9 @@ class Generation:
 
     def add(self, indices: Indices) -> None:
         """Form columns and give them to the restricted problem."""
-        self.restricted.add(indices, self.columns.take(indices))
-        self.indices = np.concatenate([self.indices, indices])
+        A, joined = self.columns.take(indices), np.concatenate([self.indices, indices])
+        self.restricted.add(indices, A)
+        self.indices = joined  # at once, so that Ctrl-C finds both with the columns or without
         self.n_formed += len(indices)
 
     def begin(self, lam: ArrayLike) -> Floats:

@@ -103,10 +103,10 @@ class Squares:
             first = rows.stop
         own = A.T @ weighted
         G[old:, old:] = 0.5 * (own + own.T)
-        self._G = G
-        self._c = np.concatenate([self._c, weighted.T @ self.target])
-        self._coef = np.concatenate([self._coef, np.zeros(k)])
-        self._blocks.append(A)
+        c = np.concatenate([self._c, weighted.T @ self.target])
+        coef, blocks = np.concatenate([self._coef, np.zeros(k)]), [*self._blocks, A]
+        # Together, with no call between them in which Ctrl-C could be heard.
+        self._G, self._c, self._coef, self._blocks = G, c, coef, blocks
 
     def _times(self, coef: Floats) -> Floats:
         """Return what coefficients (m,) or (m, g) make of the columns."""
