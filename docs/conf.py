@@ -32,6 +32,7 @@ extensions = [
     "docstrings",
     "equation_index",
     "mathml",
+    "navigation",
     "source_pages",
 ]
 exclude_patterns = ["_*", "**/.ipynb_checkpoints"]
