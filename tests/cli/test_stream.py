@@ -233,7 +233,7 @@ def test_options_of_on_line_methods(run, tmp_path):
     model = mercer.load(path).estimator
     assert (model.max_basis, model.forget, model.n_basis_) == (7, 0.01, 7)
     given = run("fit", data, "-t", "y", "--max-basis", "7", "-o", path, "--force", code=2)
-    assert "--max-basis is an option" in given.stderr
+    assert "--max-basis is an option of --method online" in given.stderr
 
 
 def test_from_a_table_of_labels_to_a_stream(run, refused, tmp_path):

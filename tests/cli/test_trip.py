@@ -21,8 +21,11 @@ from pyarrow import parquet
 import mercer
 import mercer.cli.model
 import mercer.compat
+from mercer.cli.methods import METHODS
 from mercer.estimators import prepare_sparse
 from mercer.kernels import RBF
+from mercer.likelihoods import EpsilonInsensitive, Huber, Laplace
+from mercer.priors import FeatureSelection
 
 ROOT = Path(__file__).resolve().parents[2]
 _SPEC = importlib.util.spec_from_file_location("support", Path(__file__).with_name("support.py"))
@@ -90,8 +93,32 @@ def test_an_expansion_tells_its_size_and_what_is_proved(run, data, new, tmp_path
     assert known.gap_ <= 1e-6
     for shown in (fitted, run("info", model).stdout):
         assert f"{known.n_active_} functions in use" in shown and "proved to a part of" in shown
+        assert f"prior          laplacian with scale {known.prior_.scale:.4g}" in shown
+        assert repr(known.likelihood_) in shown
     run("predict", model, new, "-o", str(tmp_path / "predicted.csv"))
     assert len(read_rows(tmp_path / "predicted.csv")) == 9
+
+
+def test_an_expansion_has_the_prior_and_the_noise_that_are_asked_for(run, data, tmp_path):
+    model = str(tmp_path / "expansion.mercer")
+    few = tmp_path / "few.csv"
+    few.write_text("".join(Path(data).read_text().splitlines(keepends=True)[:25]))
+    fit = ["fit", few, "-t", "yield", "--method", "laplacian", "-o", model, "--force"]
+    own = ["--prior", "feature_selection", "--prior-scale", "0.5", "--likelihood", "laplace"]
+    shown = run(*fit, *own).stdout
+    known = mercer.load(model).estimator
+    assert known.prior_ == FeatureSelection(0.5) and isinstance(known.likelihood_, Laplace)
+    assert "prior          feature_selection with scale 0.5" in shown
+    for name, made in (("epsilon_insensitive", EpsilonInsensitive), ("huber", Huber)):
+        assert type(METHODS["laplacian"].build(likelihood=name).likelihood) is made
+    for wrong, text in (
+        (["--prior", "flat"], "'flat' is not one of: laplacian, weight_decay"),
+        (["--likelihood", "logistic"], "none of those of --method laplacian: gaussian, laplace"),
+        (["--prior-scale", "0"], "prior-scale"),
+    ):
+        assert text in run(*fit, *wrong, code=2).stderr
+    plain = ["fit", data, "-t", "yield", "-o", model, "--force", "--prior", "laplacian"]
+    assert "an option of --method laplacian, laplacian-classes" in run(*plain, code=2).stderr
 
 
 def test_a_sparse_fit_is_that_of_the_estimator(run, data, new, tmp_path):

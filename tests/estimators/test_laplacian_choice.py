@@ -10,7 +10,6 @@ import pytest
 from mercer import LaplacianProcessRegressor
 from mercer.errors import MercerWarning, UndeterminedWarning
 from mercer.estimators.laplacian_kernel import free_directions, search_kernel
-from mercer.estimators.laplacian_path import Path
 from mercer.estimators.laplacian_rows import merged
 from mercer.kernels import RBF, Matern, Tanh
 from mercer.likelihoods import EpsilonInsensitive, Gaussian, Huber, Laplace
@@ -284,9 +283,3 @@ def test_open_huber_noise_has_the_units_of_the_targets():
         for c in (1.0, 2.0**-13, 2.0**13)
     ]
     np.testing.assert_allclose(found, found[0], rtol=1e-6)
-
-
-def test_a_value_that_is_no_number_is_not_the_best():
-    rest = np.zeros(3), np.zeros((3, 2)), [], np.ones(2, dtype=bool)
-    for values, best in (([np.nan, 1.0, 1.0], 1), ([-np.inf, np.nan, -5.0], 2)):
-        assert Path(np.array([3.0, 2.0, 1.0]), np.array(values), *rest).best == best

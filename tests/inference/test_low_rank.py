@@ -166,7 +166,7 @@ def test_posterior_by_dense_formulas(kind, lift, tmp_path):
     save(process, tmp_path / "process.mercer")
     again = load(tmp_path / "process.mercer")
     np.testing.assert_array_equal(again.mean_and_var(X), process.mean_and_var(X))
-    pruned, loss = process.prune(4, None if lift else 0.1)
+    pruned, loss = process.prune(4)
     assert pruned.n_basis <= 4 and loss >= 0
 
 

@@ -68,9 +68,9 @@ def test_what_is_given_stays():
 
 
 def test_a_unit_gives_the_noise():
-    assert Noise(Gaussian(), 1.0).with_unit(0.2, Gaussian(1.0)).noise == 0.2
-    assert Noise(Laplace(), 1.0).with_unit(0.2, Laplace(1.0)).scale == 0.2
-    found = Noise(Huber(threshold=2.0), 1.0).with_unit(0.25, Huber(1.0, 2.0))
+    assert Noise(Gaussian(), 1.0).with_unit(0.2).noise == 0.2
+    assert Noise(Laplace(), 1.0).with_unit(0.2).scale == 0.2
+    found = Noise(Huber(threshold=2.0), 1.0).with_unit(0.25)
     assert found.scale == 0.5 and found.threshold == 2.0
 
 

@@ -13,6 +13,7 @@ from mercer.cli.guard import guarded
 from mercer.cli.kernels import NAMES, parse_kernel, parse_period
 from mercer.cli.methods import METHODS
 from mercer.cli.options import (
+    PRIORS,
     TABLES,
     Debug,
     Force,
@@ -21,8 +22,11 @@ from mercer.cli.options import (
     checked_kernel,
     checked_method,
     checked_on_error,
+    checked_own,
     checked_periods,
+    checked_prior,
     epilog,
+    likelihood_help,
 )
 
 __all__ = ["app"]
@@ -119,6 +123,22 @@ def fit(
             help="Of on-line methods: what is forgotten with each row, where the function drifts.",
         ),
     ] = None,
+    prior: Annotated[
+        str | None,
+        typer.Option(
+            callback=checked_prior,
+            help=f"Of Laplacian processes: the coefficients', one of {', '.join(PRIORS)}.",
+        ),
+    ] = None,
+    prior_scale: Annotated[
+        float | None,
+        typer.Option(
+            min=1e-100,
+            max=1e100,
+            help="Of Laplacian processes: the unit of the coefficients; chosen without it.",
+        ),
+    ] = None,
+    likelihood: Annotated[str | None, typer.Option(help=likelihood_help())] = None,
     force: Force = False,
     debug: Debug = False,
 ) -> None:
@@ -141,12 +161,8 @@ def fit(
             raise typer.BadParameter(
                 f"one target a model is wanted, got {', '.join(target)}; fit a model for each"
             )
-        given = {"max_basis": max_basis, "forget": forget}
-        own = {name: value for name, value in given.items() if value is not None}
-        for name in set(own) - set(METHODS[method].own):
-            raise typer.BadParameter(
-                f"--{name.replace('_', '-')} is an option of on-line methods, got --method {method}"
-            )
+        given = {"max_basis": max_basis, "forget": forget, "prior": prior}
+        given |= {"prior_scale": prior_scale, "likelihood": likelihood}
         options = FitOptions(
             target=target[0],
             method=method,
@@ -157,7 +173,7 @@ def fit(
             weights=weights,
             restarts=restarts,
             seed=seed,
-            own=own,
+            own=checked_own(method, given),
         )
         run_fit(data, output, options, force)
 

@@ -15,12 +15,14 @@ class Method:
 
     The options are `kernel` (a Kernel, or None for the method's own), `n_restarts` and
     `random_state`, and what `own` names. With `of_classes` the target is taken for labels.
+    `likelihoods` are the names of those it takes, the first by default; none if it has no choice.
     """
 
     summary: str
     build: Callable[..., Any]
     of_classes: bool = False
     own: tuple[str, ...] = ()
+    likelihoods: tuple[str, ...] = ()
 
 
 def _gp(**options: Any) -> Any:
@@ -53,10 +55,12 @@ def _online_classes(**options: Any) -> Any:
     return OnlineGPClassifier(**options)
 
 
-def _laplacian(**options: Any) -> Any:
+def _laplacian(likelihood: str | None = None, **options: Any) -> Any:
+    from mercer import likelihoods
     from mercer.estimators import LaplacianProcessRegressor
 
-    return LaplacianProcessRegressor(**options)
+    name = "".join(part.title() for part in (likelihood or "gaussian").split("_"))
+    return LaplacianProcessRegressor(likelihood=getattr(likelihoods, name)(), **options)
 
 
 def _laplacian_classes(**options: Any) -> Any:
@@ -66,6 +70,9 @@ def _laplacian_classes(**options: Any) -> Any:
 
 
 _OWN = ("max_basis", "forget")
+_EXPANSION = ("prior", "prior_scale", "likelihood")
+_NOISES = ("gaussian", "laplace", "huber", "epsilon_insensitive")
+_LOSSES = ("logistic", "soft_margin", "quadratic_soft_margin")
 
 METHODS = {
     "gp": Method("exact Gaussian process regression, up to some ten thousand rows", _gp),
@@ -78,10 +85,17 @@ METHODS = {
         of_classes=True,
         own=_OWN,
     ),
-    "laplacian": Method("a sparse kernel expansion, its coefficients mostly 0", _laplacian),
+    "laplacian": Method(
+        "a sparse kernel expansion, its coefficients mostly 0",
+        _laplacian,
+        own=_EXPANSION,
+        likelihoods=_NOISES,
+    ),
     "laplacian-classes": Method(
         "labels by sparse kernel expansions, one for each of several classes",
         _laplacian_classes,
         of_classes=True,
+        own=_EXPANSION,
+        likelihoods=_LOSSES,
     ),
 }

@@ -5,7 +5,7 @@ Only typer is imported here; what a command needs is imported when it runs.
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -14,6 +14,7 @@ from mercer.cli.methods import METHODS
 
 __all__ = [
     "EXAMPLES",
+    "PRIORS",
     "TABLES",
     "Debug",
     "Force",
@@ -22,8 +23,11 @@ __all__ = [
     "checked_kernel",
     "checked_method",
     "checked_on_error",
+    "checked_own",
     "checked_periods",
+    "checked_prior",
     "epilog",
+    "likelihood_help",
 ]
 
 # One or more for each command; shown by its --help, and parsed by the tests.
@@ -33,6 +37,7 @@ EXAMPLES = {
         "mercer fit data.csv --target y -o model.mercer",
         "mercer fit data.parquet -t price --drop id --kernel matern52+linear -o m.mercer",
         "mercer fit data.csv -t sold --kernel rbf+periodic --period date=7 -o m.mercer",
+        "mercer fit data.csv -t y --method laplacian --likelihood huber -o m.mercer",
     ],
     "predict": [
         "mercer predict model.mercer new.csv -o predictions.csv",
@@ -62,6 +67,8 @@ def epilog(command: str) -> str:
     return "\n".join(["\b", head, *(f"  {example}" for example in examples)])
 
 
+#: The priors on coefficients of an expansion.
+PRIORS = ("laplacian", "weight_decay", "feature_selection")
 TABLES = ".csv, .tsv, .txt, .parquet or .pq"
 Force = Annotated[bool, typer.Option("--force", help="Replace the output if it exists.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
@@ -89,6 +96,38 @@ def checked_periods(texts: list[str]) -> list[str]:
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
     return texts
+
+
+def checked_prior(name: str | None) -> str | None:
+    """Return the name of a prior on coefficients, or say what is wrong with it."""
+    return None if name is None else _one_of(name, PRIORS)
+
+
+def likelihood_help() -> str:
+    """Return what each method that has a choice takes for its noise, or for labels."""
+    choices = [
+        f"{', '.join(found.likelihoods)} with --method {name}"
+        for name, found in METHODS.items()
+        if found.likelihoods
+    ]
+    return f"{'; '.join(choices)}."
+
+
+def checked_own(method: str, given: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of a method's own that were given, or say which of them it has not."""
+    own = {name: value for name, value in given.items() if value is not None}
+    for name in own:
+        if name not in METHODS[method].own:
+            others = ", ".join(other for other, found in METHODS.items() if name in found.own)
+            raise typer.BadParameter(
+                f"--{name.replace('_', '-')} is an option of --method {others}, got {method}"
+            )
+    if "likelihood" in own and own["likelihood"] not in METHODS[method].likelihoods:
+        choices = ", ".join(METHODS[method].likelihoods)
+        raise typer.BadParameter(
+            f"--likelihood {own['likelihood']!r} is none of those of --method {method}: {choices}"
+        )
+    return own
 
 
 def checked_coverage(value: float) -> float:

@@ -74,6 +74,12 @@ def _quality(summary: dict[str, Any]) -> list[str]:
             f"expansion      {active} functions in use; the log posterior is proved to a part of "
             f"{gap:.2g}"
         )
+    known = summary.get("expansion", {})
+    if "prior" in known:
+        scales = ", ".join(f"{scale:.4g}" for scale in known["scales"])
+        of = "scale" if len(known["scales"]) == 1 else "scales"
+        lines.append(f"prior          {known['prior']} with {of} {scales}")
+        lines.append(f"likelihood     {known['likelihood']}")
     lines += _stream(summary)
     left = summary.get("leave_one_out")
     if left:

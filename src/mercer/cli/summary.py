@@ -79,7 +79,7 @@ def summarise(
     if noise is not None:
         summary["noise_std"] = float(np.sqrt(noise))
     if hasattr(estimator, "n_active_"):
-        summary["expansion"] = {"active": estimator.n_active_, "gap": float(estimator.gap_)}
+        summary["expansion"] = _expansion(estimator)
     elif hasattr(estimator, "gap_"):
         summary["gap"] = float(estimator.gap_)
         summary["basis"] = len(estimator.posterior_.basis.points)
@@ -89,6 +89,19 @@ def summarise(
         except ValueError as reason:  # blocks of rows, or a row that all depends on
             summary["notes"].append(f"no leave-one-out: {reason}")
     return summary
+
+
+def _expansion(estimator: Any) -> dict[str, Any]:
+    """Return what there is to know of a Laplacian process."""
+    priors = estimator.prior_ if isinstance(estimator.prior_, list) else [estimator.prior_]
+    return {
+        "active": estimator.n_active_,
+        "gap": float(estimator.gap_),
+        "status": estimator.status_,
+        "prior": estimator.prior,
+        "scales": [float(prior.scale) for prior in priors],
+        "likelihood": repr(estimator.likelihood_),
+    }
 
 
 def _leave_one_out(estimator: Any) -> dict[str, float]:

@@ -75,9 +75,11 @@ dual_objective_, gap_, status_, posterior_, predictive_, path_, history_, n_iter
     The margin losses are no likelihoods. Their probabilities come from margins of held-out rows, to
     which a slope and an offset are fitted (BKM 2.2): of the logistic function with "soft_margin",
     of the probit with "quadratic_soft_margin", the links with the same asymptotes. Coefficients and
-    error bars of `posterior_` are in the units of that link, and error bars are its curvature
-    around the mode. "soft_margin" is a linear programme, whose solution is often the sparsest;
-    "logistic" has the better probabilities where there are few rows.
+    error bars of `posterior_` are in the units of that link. Error bars are its curvature around
+    margins that are calibrated as if they were certain; slope and offset are then fitted to the
+    averages over them, which are the probabilities that held-out rows are judged by and
+    `predict_proba` returns. "soft_margin" is a linear programme, whose solution is often the
+    sparsest.
 
     Probabilities are averages of the link over the error bars, as those of `GPClassifier`. Far from
     all data they go back to those of the mean.

@@ -10,14 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import UndeterminedWarning, warn
-from mercer.estimators.laplacian_path import Path, scored_path
 from mercer.evidence.optimum import Report, tell
 from mercer.inference import laplacian
 from mercer.inference._columns import Columns
-from mercer.inference._expansion_choice import NoiseModel, pieces_of, posterior_spread, ridge_of
+from mercer.inference._expansion_choice import (
+    NoiseModel,
+    margin_spread,
+    pieces_of,
+    posterior_spread,
+    ridge_of,
+)
+from mercer.inference._expansion_path import Comparison, Path, descending, scored_path
 from mercer.inference._expansion_posterior import Spread
 from mercer.inference._expansion_problem import Expansion, ExpansionProblem
-from mercer.inference._margin_calibration import Calibration, calibrate, narrowing
+from mercer.inference._expansion_reduced import Reduced
+from mercer.inference._margin_calibration import Calibration
 from mercer.inference._residual_noise import Noise
 from mercer.likelihoods import Gaussian, Likelihood, Logistic, Probit
 
@@ -29,10 +36,6 @@ Indices = NDArray[np.intp]
 # Estimates of noise that shapes the loss, each from the residuals of the one before, and the
 # change that is none.
 _ROUNDS, _SAME = 4, 0.02
-# Alternations of error bars and the calibration that they are part of.
-_CALIBRATIONS = 3
-# The least slope of a calibration that error bars are computed for.
-_FLAT = 1e-50
 # The tolerance of solutions that serve the choice of a penalty alone.
 _COARSE = 1e-4
 # A slope along a function that is no more than this part of what its rows could give is rounding.
@@ -126,6 +129,7 @@ class Chosen(NamedTuple):
     path : where it was chosen, None if it was given
     calibration : of margins, from held-out rows
     is_known : whether there was something to choose by, or all was given
+    is_whole : whether no interrupt has ended the choice
     """
 
     penalty: float
@@ -134,6 +138,7 @@ class Chosen(NamedTuple):
     path: Path | None = None
     calibration: Calibration | None = None
     is_known: bool = True
+    is_whole: bool = True
 
 
 class Fitted(NamedTuple):
@@ -170,15 +175,21 @@ def choose(columns: Columns, targets: Targets, options: Options, judge: bool = F
         return Chosen(targets.model(options, now).penalty(options.prior_scale), now)
     if options.prior == "feature_selection" and isinstance(noise, Noise) and is_open:
         # Its penalty depends on the unit of the loss: the noise is that of the Laplacian prior.
-        now = _noise_of_laplacian(columns, targets, options)
+        plain, now = _noise_of_laplacian(columns, targets, options)
+        if not plain.is_whole:
+            return plain._replace(now=now)
         held = replace(targets, noise=replace(noise, spec=now))
         return choose(columns, held, options, judge)
     settles = options.settles and isinstance(noise, Noise) and noise.shapes_the_loss
     chosen = _chosen(columns, targets, options, now, judge)
     for _ in range(_ROUNDS - 1 if settles else 0):
+        if not chosen.is_whole:
+            break
         problem = targets.problem(columns, now)
         solution = _solve(problem, chosen.penalty, options._replace(tol=_COARSE))
         found = targets.model(options, now).of(problem, solution, chosen.penalty)
+        if solution.status == "interrupted":
+            return chosen._replace(is_whole=False)
         if found is None or _alike(found, now) or chosen.path is None:
             break
         now = found
@@ -186,27 +197,45 @@ def choose(columns: Columns, targets: Targets, options: Options, judge: bool = F
     return chosen
 
 
-def _noise_of_laplacian(columns: Columns, targets: Targets, options: Options) -> Likelihood:
-    """Return the noise that is estimated under a Laplacian prior."""
+def _noise_of_laplacian(
+    columns: Columns, targets: Targets, options: Options
+) -> tuple[Chosen, Likelihood]:
+    """Return what is chosen under a Laplacian prior, and the noise that is estimated."""
     options = options._replace(prior="laplacian", prior_scale=None, report=None)
     chosen = choose(columns, targets, options, judge=True)
-    return fit_targets(columns, targets, options, chosen).likelihood
+    fit = fit_targets(columns, targets, options, chosen)
+    whole = chosen.is_whole and fit.solution.status != "interrupted"
+    return chosen._replace(is_whole=whole), fit.likelihood
 
 
 def tells(columns: Columns, targets: Targets, prior: str) -> bool:
     """Whether rows can be held out, and there is something in the others to predict them from."""
     problem = targets.problem(columns, targets.minimised(targets.begun()))
-    return targets.can_be_split and _most(problem, prior) > _rounding(problem, prior)
+    return _untold(targets, problem, prior, _most(problem, prior)) is None
 
 
-def larger(columns: Columns, targets: Targets, chosen: Chosen, prior: str) -> Chosen | None:
+def _untold(targets: Targets, problem: ExpansionProblem, prior: str, most: float) -> str | None:
+    """Return why nothing can be told of a penalty; None if something can."""
+    if not problem.loss.is_of_labels and not np.any(Reduced(problem).problem.loss.y):
+        return (
+            "the targets are constant, or the mean passes through all of them: no function was "
+            "fitted, and their noise is the least there can be"
+        )
+    if targets.can_be_split and most > _rounding(problem, prior):
+        return None
+    return (
+        "the rows are too few, or too much alike, to hold some of them out and predict these from "
+        "the others: no function was fitted to them, and what there is of noise is what it began "
+        "with"
+    )
+
+
+def larger(chosen: Chosen) -> Chosen | None:
     """Return the next larger penalty of the path on which one was chosen; None if there is none."""
     path = chosen.path
     if path is None or not np.any(path.penalties > chosen.penalty):
         return None
-    problem = targets.problem(columns, targets.minimised(chosen.now))
-    q = int(np.flatnonzero(path.penalties > chosen.penalty)[-1])
-    return _at(problem, targets, path, q, chosen.now, prior)
+    return _at(path, int(np.flatnonzero(path.penalties > chosen.penalty)[-1]), chosen.now)
 
 
 def _chosen(
@@ -218,30 +247,28 @@ def _chosen(
     if options.prior_scale is not None and not (isinstance(noise, Noise) and noise.is_open):
         given = model.penalty(options.prior_scale)
     most = _most(problem, options.prior)
-    if not targets.can_be_split or not most > _rounding(problem, options.prior):
+    untold = _untold(targets, problem, options.prior, most)
+    if untold is not None:
         if not judge:
-            warn(
-                "the rows are too few, or too much alike, to hold some of them out and predict "
-                "these from the others: no function was fitted to them, and what there is of noise "
-                "is what it began with. Give kernel, likelihood and prior_scale to have it "
-                "otherwise",
-                UndeterminedWarning,
-            )
-        return Chosen(given or max(most, np.finfo(float).tiny), now, is_known=False)
-    path = scored_path(problem, targets, model, options, most, _COARSE, given)
+            text = f"{untold}. Give kernel, likelihood and prior_scale to have it otherwise"
+            warn(text, UndeterminedWarning)
+        if not most > _rounding(problem, options.prior):
+            most = problem.loss.unit  # as good as any other that leaves nothing in use
+        return Chosen(given or most, now, is_known=False)
+    penalties = descending(most, options.n_penalties) if given is None else np.array([given])
+    by = Comparison(problem, targets.folds, targets.weights, model, _COARSE, options.max_active)
+    path = scored_path(by, penalties)
     if not np.any(np.isfinite(path.values)):
-        return Chosen(float(path.penalties[path.best]), now, -np.inf, path, is_known=False)
-    return _at(problem, targets, path, path.best, now, options.prior)
+        penalty = float(path.penalties[path.best])
+        return Chosen(penalty, now, -np.inf, path, None, False, path.is_whole)
+    return _at(path, path.best, now)
 
 
-def _at(
-    problem: ExpansionProblem, targets: Targets, path: Path, q: int, now: Likelihood, prior: str
-) -> Chosen:
+def _at(path: Path, q: int, now: Likelihood) -> Chosen:
     """Return a penalty of a path, and what goes with it."""
-    calibration = None
-    if targets.is_margin:
-        calibration = _calibration(problem, targets, path, q, now, prior)
-    return Chosen(float(path.penalties[q]), now, float(path.values[q]), path, calibration)
+    calibration = None if path.calibrations is None else path.calibrations[q]
+    found = float(path.penalties[q]), now, float(path.values[q]), path, calibration
+    return Chosen(*found, is_whole=path.is_whole)
 
 
 def _most(problem: ExpansionProblem, prior: str) -> float:
@@ -301,45 +328,6 @@ def _alike(a: Likelihood, b: Likelihood) -> bool:
     return bool(np.all(np.abs(one - other) <= _SAME * size))
 
 
-def _calibration(
-    problem: ExpansionProblem,
-    targets: Targets,
-    path: Path,
-    q: int,
-    link: Likelihood,
-    prior: str,
-) -> Calibration:
-    """Return the calibration of the margins at one penalty, error bars of the folds included."""
-    seen = path.seen
-    rows = path.mean[q][seen], targets.y[seen], targets.weights[seen]
-    found = calibrate(link, *rows)
-    for _ in range(_CALIBRATIONS):
-        var = np.zeros(problem.n)
-        for fold, solutions in enumerate(path.solutions):
-            if not solutions:
-                continue
-            test, train = (np.flatnonzero(same) for same in _split(targets.folds, fold))
-            own, solution = problem.rows(train), solutions[q]
-            latent = found.slope * solution.latent + found.offset
-            scale = _calibrated(1.0 / float(path.penalties[q]), found)
-            ridge = ridge_of(prior, scale, len(solution.indices), own.n_free)
-            spread = posterior_spread(own, solution, link, ridge, latent)
-            A = problem.columns.rows(test).take(solution.indices)
-            A = A if problem.H is None else np.hstack([A, problem.H[test]])
-            var[test] = spread.var(A)
-        found = calibrate(link, *rows, narrowing(link, var[seen]))
-    return found
-
-
-def _calibrated(scale: float, calibration: Calibration) -> float:
-    """Return the scale of the prior of coefficients in the link's units."""
-    return scale * max(calibration.slope, _FLAT)
-
-
-def _split(folds: Indices, fold: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    return folds == fold, folds != fold
-
-
 def _solve(problem: ExpansionProblem, lam: float, options: Options) -> Expansion:
     report = options.report
 
@@ -365,24 +353,41 @@ def fit_targets(columns: Columns, targets: Targets, options: Options, chosen: Ch
         # noise of these very rows first, so that what is minimised has the noise that is kept
         problem = targets.problem(columns, now)
         quick = options._replace(tol=max(options.tol, _COARSE), report=None)
-        now = _likelihood(model, problem, _solve(problem, penalty, quick), penalty)
+        solution = _solve(problem, penalty, quick)
+        if solution.status == "interrupted":  # what there is, under the noise it was found with
+            return _fitted(targets, options, chosen, problem, solution, now, penalty)
+        now = _likelihood(model, problem, solution, penalty)
         scale = model.scale(now, penalty)
         model, held = targets.model(options, now), True
         penalty = model.penalty(scale)
     problem = targets.problem(columns, targets.minimised(now))
     solution = _solve(problem, penalty, options)
     likelihood = now if held else _likelihood(model, problem, solution, penalty)
+    return _fitted(
+        targets, options, chosen._replace(now=now), problem, solution, likelihood, penalty
+    )
+
+
+def _fitted(
+    targets: Targets,
+    options: Options,
+    chosen: Chosen,
+    problem: ExpansionProblem,
+    solution: Expansion,
+    likelihood: Likelihood,
+    penalty: float,
+) -> Fitted:
+    """Return a solution as a function, with the spread of its coefficients."""
+    model = targets.model(options, chosen.now)
     scale = 1.0 / penalty if targets.is_margin else model.scale(likelihood, penalty)
     unit = 1.0 if targets.is_margin else replace(model, now=likelihood).unit
     coef = np.concatenate([solution.coef, solution.beta])
-    latent, spread_scale = solution.latent, scale
     if chosen.calibration is not None:
-        slope, offset, _ = chosen.calibration
-        latent = slope * latent + offset
-        coef = slope * coef
-        spread_scale = _calibrated(scale, chosen.calibration)
-    ridge = ridge_of(options.prior, spread_scale, len(solution.indices), problem.n_free)
-    spread = posterior_spread(problem, solution, likelihood, ridge, latent)
+        coef = chosen.calibration.slope * coef
+        spread = margin_spread(problem, solution, model, penalty, chosen.calibration)
+    else:
+        ridge = ridge_of(options.prior, scale, len(solution.indices), problem.n_free)
+        spread = posterior_spread(problem, solution, likelihood, ridge)
     nats = solution.objective / unit, solution.dual / unit
     return Fitted(solution, likelihood, scale, coef, spread, chosen, *nats)
 

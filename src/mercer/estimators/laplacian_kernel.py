@@ -56,10 +56,11 @@ class KernelSearch(NamedTuple):
 
 def default_start(
     estimator: Any, rows: Merged, mean: Mean, labels: bool, rng: np.random.Generator
-) -> Kernel:
+) -> tuple[Kernel, bool]:
     """Return an RBF with a length scale a column, as the evidence of a sample has them.
 
-    Without a search they are sqrt(d) times the deviation of each column.
+    Without a search they are sqrt(d) times the deviation of each column. And whether that search
+    has not been interrupted; of one that has there is a warning.
     """
     from mercer.estimators.gp_classifier import GPClassifier
     from mercer.estimators.gp_regressor import GPRegressor
@@ -67,7 +68,7 @@ def default_start(
     widths = spread(rows.X, rows.weights)
     plain = RBF(np.sqrt(widths.size) * widths)
     if estimator.optimizer is None or len(rows.Y) < 3:
-        return plain
+        return plain, True
     sample = rows.some(_LABELS if labels else _NUMBERS, rng)
     Y = sample.Y
     if not (labels or isinstance(estimator.likelihood, (Gaussian, type(None)))):
@@ -85,7 +86,13 @@ def default_start(
             known = None if sample.variances is None else Gaussian(sample.variances)
             start = start_of_regression(GPRegressor(**options), None, known, mean, some, None)
     assert isinstance(start.kernel, Scaled)
-    return RBF(np.array(start.kernel.kernel.length_scale))
+    whole = start.status != "interrupted"
+    if not whole:
+        warn(
+            "the search for relative length scales was interrupted; the best so far are kept",
+            ConvergenceWarning,
+        )
+    return RBF(np.array(start.kernel.kernel.length_scale)), whole
 
 
 def _drawn_in(Y: Floats, weights: Floats) -> Floats:

@@ -34,6 +34,7 @@ __all__ = [
     "PRIORS",
     "check_centres",
     "check_expansion_options",
+    "check_symmetry",
     "class_loss",
     "most_active",
     "noise_spec",
@@ -51,6 +52,8 @@ PRIORS: dict[str, type[CoefficientPrior]] = {
 #: What a classifier may minimise.
 CLASS_LOSSES = ("logistic", "soft_margin", "quadratic_soft_margin")
 _NOISE = (Gaussian, Laplace, EpsilonInsensitive, Huber)
+# Rows on each side by which a kernel's symmetry is looked at.
+_PAIRS = 4
 
 
 def check_expansion_options(estimator: Any) -> None:
@@ -115,6 +118,21 @@ def check_centres(centres: Any, X: Any, kernel: Kernel | None) -> None:
     if wanted != got:
         raise ValueError(
             f"centres must have the columns of X, {wanted[0]}, got shape {np.shape(centres)}"
+        )
+
+
+def check_symmetry(kernel: Kernel | None, X: Any) -> None:
+    """Raise ValueError for a kernel that says it is symmetric, and is not at some of the rows."""
+    if kernel is None or not kernel.is_symmetric or len(X) < 2:
+        return
+    some = np.unique(np.linspace(0, len(X) - 1, 2 * _PAIRS).astype(np.intp))
+    one, other = X[some[::2]], X[some[1::2]]
+    there, back = kernel(one, other), kernel(other, one).T
+    if not np.allclose(there, back, rtol=1e-6, atol=1e-9 * float(np.max(np.abs(there)))):
+        raise ValueError(
+            f"{kernel!r} is taken for symmetric, as Mercer kernels are, but k(x, x') differs from "
+            "k(x', x) at some of the rows: give a function that is not as Callable(f, "
+            "is_mercer=False)"
         )
 
 

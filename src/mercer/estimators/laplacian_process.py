@@ -26,7 +26,12 @@ from mercer.estimators.laplacian_kernel import (
     free_directions,
     search_kernel,
 )
-from mercer.estimators.laplacian_options import check_centres, most_active, prior_of
+from mercer.estimators.laplacian_options import (
+    check_centres,
+    check_symmetry,
+    most_active,
+    prior_of,
+)
 from mercer.estimators.laplacian_rows import Merged
 from mercer.estimators.options import as_generator
 from mercer.estimators.process import FittedProcess
@@ -98,6 +103,7 @@ class LaplacianProcess(StorableEstimator, FittedProcess):
         seed = int(as_generator(self.random_state).integers(2**31))
         rows = model.rows
         check_centres(self.centres, rows.X, model.kernel)
+        check_symmetry(model.kernel, rows.X)
         kernel, searched = self._kernel_for(model, seed, report)
         frame = _Frame(self, kernel, model, seed)
         outputs = rows.Y.shape[1]
@@ -115,7 +121,7 @@ class LaplacianProcess(StorableEstimator, FittedProcess):
             fit = fit_targets(columns, targets, options, own)
             while most is not None and fit.solution.status == "stopped":
                 # the folds had room for their functions, and all rows have not
-                more = larger(table, frame.targets(small, p), own, self.prior)
+                more = larger(own)
                 if more is None:
                     break
                 own = more
@@ -139,7 +145,9 @@ class LaplacianProcess(StorableEstimator, FittedProcess):
             if no_sections:
                 return RBF(), None
             tell(report, "choosing relative length scales")
-            kernel = default_start(self, rows, model.mean, labels, rng)
+            kernel, whole = default_start(self, rows, model.mean, labels, rng)
+            if not whole:
+                return kernel, KernelSearch(kernel, [], [], "interrupted")
         kernel = kernel.anchored(rows.X)
         directions = free_directions(kernel, default, self.prior_scale is None)
         if self.optimizer is None or not directions.shape[1] or no_sections:
@@ -167,7 +175,7 @@ class LaplacianProcess(StorableEstimator, FittedProcess):
                     targets = replace(targets, noise=replace(targets.noise, start=found[p]))
                 own = options._replace(settles=p not in found)
                 chosen = choose(columns, targets, own, judge=True)
-                if chosen.path is not None and not chosen.path.is_whole:
+                if not chosen.is_whole:
                     raise KeyboardInterrupt
                 found.setdefault(p, chosen.now)
                 total += chosen.value
@@ -196,7 +204,7 @@ class LaplacianProcess(StorableEstimator, FittedProcess):
                 "likelihood and prior_scale",
                 UndeterminedWarning,
             )
-        if chosen.path is not None and not chosen.path.is_whole:
+        if not chosen.is_whole:
             warn(
                 "interrupted as penalties were compared; the one that is best by the folds that "
                 "were done is kept",
@@ -230,13 +238,16 @@ class LaplacianProcess(StorableEstimator, FittedProcess):
         self.dual_objective_ = float(sum(fit.dual for fit in fits))
         self.gap_ = max(float(fit.solution.gap) for fit in fits)
         statuses = {fit.solution.status for fit in fits}
+        interrupted = searched is not None and searched.status == "interrupted"
+        if interrupted or not all(fit.chosen.is_whole for fit in fits):
+            statuses.add("interrupted")
         self.status_ = next(status for status in _STATUS if status in statuses)
         self.n_iter_ = 1
         self.history_ = {"theta": np.empty((0, frame.kernel.theta.size)), "value": np.empty(0)}
         if searched is not None:
             self.n_iter_ = max(1, len(searched.values))
             self.history_ = {
-                "theta": np.array(searched.thetas),
+                "theta": np.array(searched.thetas).reshape(-1, frame.kernel.theta.size),
                 "value": np.array(searched.values),
             }
             if searched.status == "stopped":
@@ -245,8 +256,6 @@ class LaplacianProcess(StorableEstimator, FittedProcess):
                     f"{self.max_iter} kernels were tried); raise max_iter",
                     ConvergenceWarning,
                 )
-            if searched.status == "interrupted" and self.status_ == "certified":
-                self.status_ = "interrupted"
 
     def _keep_posteriors(self, posteriors: list[Posterior]) -> None:
         """Keep the posterior, or those of several functions side by side."""
@@ -308,14 +317,17 @@ class LaplacianProcess(StorableEstimator, FittedProcess):
             )
         if all(fit.solution.status == "certified" for fit in fits):
             return
-        remedy = "fit again to have it whole"
-        if self.status_ == "stopped":
-            remedy = "raise tol"
+        status, remedy = "interrupted", "fit again to have it whole"
+        if all(fit.solution.status != "interrupted" for fit in fits):
+            status, remedy = "stopped", "raise tol"
             if self.max_active is not None:
                 remedy = "raise max_active, or tol"
+        shown = f"{self.gap_:.3g}"
+        if float(shown) <= self.tol < self.gap_:
+            shown = f"just above that, {self.gap_:.9g}"
         warn(
-            f"the fit was {self.status_}: the gap that is proved is {self.gap_:.3g}, and tol is "
-            f"{self.tol:g}; {remedy}",
+            f"the fit was {status}: tol is {self.tol:g}, and the gap that is proved is {shown}; "
+            f"{remedy}",
             ConvergenceWarning,
         )
 

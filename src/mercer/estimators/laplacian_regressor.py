@@ -26,6 +26,9 @@ __all__ = ["LaplacianProcessRegressor"]
 
 Floats = NDArray[np.float64]
 
+# Targets must not be larger: squares of variances are formed.
+_LARGEST = 1e70
+
 
 @storable
 class LaplacianProcessRegressor(LaplacianProcess, BayesianRegressor):
@@ -36,7 +39,8 @@ class LaplacianProcessRegressor(LaplacianProcess, BayesianRegressor):
     Laplacian prior, p(coef) proportional to exp(-abs(coef)/s), most coefficients of the mode are 0
     (BKM 102, 109). It is found by an active-set method that computes the columns that can enter
     alone, and how near it is to the optimum is proved by a duality gap. The kernel need not be a
-    Mercer kernel: any function will do.
+    Mercer kernel, nor symmetric: any function of two inputs will do, as ``Callable(f,
+    is_mercer=False)``. A "precomputed" matrix may be indefinite, but must be symmetric.
 
     Parameters
     ----------
@@ -47,7 +51,8 @@ class LaplacianProcessRegressor(LaplacianProcess, BayesianRegressor):
         factor to all length scales of the default one.
     likelihood : Likelihood or None, default None
         The noise: `Gaussian`, `Laplace`, `Huber` or `EpsilonInsensitive`; None is Gaussian. A value
-        that is given is kept, what is left open (``Gaussian()``, ``Laplace()``) is estimated.
+        that is given is kept, what is left open (``Gaussian()``, ``Laplace()``) is estimated, with
+        a given `prior_scale` too.
     prior : {"laplacian", "weight_decay", "feature_selection"}, default "laplacian"
         The prior of the coefficients, see :mod:`mercer.priors`. "weight_decay" has no zeros and is
         for some thousands of rows; "feature_selection" is sparser than "laplacian", from whose mode
@@ -109,7 +114,8 @@ class LaplacianProcessRegressor(LaplacianProcess, BayesianRegressor):
         The difference of both, in units of the first. With "feature_selection" it is that of the
         last convex problem: the mode is a local one.
     status_ : str
-        "certified" if the gap is at most `tol`, else "stopped" or "interrupted".
+        "certified" if the gap is at most `tol`, else "stopped"; "interrupted" after Ctrl-C, if it
+        was while kernels or penalties were compared too: the gap is that of the model as it is.
     posterior_, predictive_ : Posterior
         The process, degenerate: linear in the functions in use. Of several targets there is a list
         `posteriors_`, and `predictive_` has them side by side.
@@ -272,7 +278,7 @@ class LaplacianProcessRegressor(LaplacianProcess, BayesianRegressor):
             kernel, numbers = over_row_numbers(rows.X, rows.kept, mean)
             rows = rows._replace(X=numbers)
         self._multioutput = rows.multioutput
-        scale, _, mean = outputs_in_units(rows, mean, self.normalize_y, False)
+        scale, _, mean = outputs_in_units(rows, mean, self.normalize_y, False, _LARGEST)
         variances, self._known = None, None
         if isinstance(spec, Gaussian) and isinstance(spec.noise, np.ndarray):
             spec = spec.subset(rows.kept) if not np.all(rows.kept) else spec

@@ -217,8 +217,9 @@ class OnlineGPClassifier(LearnsOnline, BayesianClassifier):
         classes : array-like
             The classes, in the order of the outputs; of two, the second is that of positive values.
         lift : bool, default False
-            Whether a degenerate posterior is taken as one under the full kernel, as in
-            `OnlineGPRegressor.from_posterior`.
+            Whether a degenerate posterior, as that of a Laplacian process, is taken as one under
+            the full kernel, to which rows can be added: without it those far from the basis teach
+            nothing, see `OnlineGPRegressor.from_posterior`.
         tol, novelty, criterion, forget : as for the class
         """
         require_flag("lift", lift)

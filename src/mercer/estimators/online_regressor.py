@@ -255,9 +255,12 @@ class OnlineGPRegressor(LearnsOnline, BayesianRegressor):
         max_basis : int, optional
             How many basis vectors there may be; as many as there are without it.
         lift : bool, default False
-            A degenerate posterior (SoR, relevance vectors) is linear in its basis, and only its
-            weights are updated. Whether to take it as one under the full kernel instead, that of
-            DTC, to whose basis rows can be added.
+            A degenerate posterior (SoR, relevance vectors, Laplacian processes) is linear in its
+            basis, and only its weights are updated. Rows where all its functions are next to 0, as
+            those of a stream that leaves the region of the first ones, teach it nothing, and its
+            error bars there stay those of the mean. Whether to take it as one under the full
+            kernel instead, that of DTC, to whose basis rows can be added; that asks for a Mercer
+            kernel.
         tol, novelty, criterion, forget : as for the class
             They and `max_basis` can do nothing for a degenerate posterior that is not lifted, and
             must be left out there.

@@ -41,6 +41,7 @@ class Start(NamedTuple):
     kernel, likelihood, mean : the model
     scale : (P,) the units of the outputs in which it is
     n_iter : iterations of the search
+    status : how that ended, see `Optimum`
     """
 
     kernel: Kernel
@@ -48,6 +49,7 @@ class Start(NamedTuple):
     mean: Mean
     scale: Floats
     n_iter: int = 1
+    status: str = "fixed"
 
 
 def sample_of(n: int, n_init: int) -> NDArray[np.intp]:
@@ -86,7 +88,8 @@ def start_of_regression(
         fit = objective.fitted(optimum.theta)
     warn_of_fit(objective, fit, searched=optimum.status != "fixed")
     scale = np.array(fit.posterior.scale)
-    return Start(fit.kernel, fit.likelihood, fit.mean, scale, max(1, optimum.n_iterations))
+    ended = max(1, optimum.n_iterations), optimum.status
+    return Start(fit.kernel, fit.likelihood, fit.mean, scale, *ended)
 
 
 def start_of_classes(
@@ -121,7 +124,8 @@ def start_of_classes(
             optimum = search_classes(estimator, [objective])[0]
             warn_of_search(objective, optimum, columns)
     outputs = rows.Y.shape[1]
-    return Start(*objective.unpack(optimum.theta), np.ones(outputs), max(1, optimum.n_iterations))
+    ended = max(1, optimum.n_iterations), optimum.status
+    return Start(*objective.unpack(optimum.theta), np.ones(outputs), *ended)
 
 
 def _undetermined(rows: Rows) -> bool:

@@ -38,12 +38,13 @@ Floats = NDArray[np.float64]
 
 
 def outputs_in_units(
-    rows: Rows, mean: Mean, normalize: bool, default_model: bool
+    rows: Rows, mean: Mean, normalize: bool, default_model: bool, limit: float = 1e140
 ) -> tuple[Floats, float, Mean]:
     """Return the units in which the kernel sees the outputs, their variance in these, and the mean.
 
     Several outputs under one default kernel are seen in units of their standard deviations, unless
-    the noise is given, which is in the user's units.
+    the noise is given, which is in the user's units. Targets larger than `limit`, or smaller than
+    its inverse, are refused.
     """
     Y, weights = rows.Y, rows.weights
     outputs = Y.shape[1]
@@ -52,19 +53,20 @@ def outputs_in_units(
         mean = means.Constant(np.average(Y, axis=0, weights=weights), estimate=None)
     residual = Y if mean.estimate is not None else Y - mean(rows.X, outputs)
     width = output_units(Y, residual, weights)
-    require_squares(Y, width)
+    require_squares(Y, width, limit)
     if normalize or (default_model and outputs > 1):
         return width, 1.0, mean
     return np.ones(outputs), float(np.mean(width**2)), mean
 
 
-def require_squares(Y: Floats, width: Floats) -> None:
+def require_squares(Y: Floats, width: Floats, limit: float = 1e140) -> None:
     """Raise ValueError where the targets are so large or so small that variances are no doubles."""
     size, least = np.max(np.abs(Y)), np.min(width)
-    if size > 1e140 or least < 1e-140:
+    if size > limit or least < 1.0 / limit:
         raise ValueError(
             f"the targets are as large as {size:.3g} and vary by {least:.3g}; their variances must "
-            "be numbers that doubles hold: give them in other units, from 1e-140 to 1e140"
+            "be numbers that doubles hold: give them in other units, "
+            f"from {1.0 / limit:.0e} to {limit:.0e}"
         )
 
 

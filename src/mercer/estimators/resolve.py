@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer import likelihoods
 from mercer.estimators.iterative_options import Iterative
 from mercer.estimators.nested import column_names
 from mercer.estimators.options import (
@@ -110,6 +111,8 @@ def as_likelihood(
             text += f"; for noise of that variance give mercer.likelihoods.Gaussian({spec})"
         elif isinstance(spec, np.ndarray):
             text += "; for known noise variances give mercer.likelihoods.Gaussian(array)"
+        elif isinstance(spec, str):
+            text += f"; write {_likelihood_named(spec)} in the place of its name"
         raise ValueError(text)
     if from_kernel is not None:
         raise ValueError(
@@ -117,6 +120,13 @@ def as_likelihood(
             "leave one of them out"
         )
     return None if isinstance(spec, Gaussian) and spec.noise is None else spec
+
+
+def _likelihood_named(name: str) -> str:
+    """Return how the likelihood of regression that a name means is written, or how one is."""
+    plain = name.lower().replace("_", "").replace("-", "").replace(" ", "")
+    known = {each.lower(): each for each in likelihoods.__all__}
+    return f"mercer.likelihoods.{known.get(plain, 'Laplace')}()"
 
 
 def chosen_engine(estimator: Any, likelihood: Likelihood | None) -> str:

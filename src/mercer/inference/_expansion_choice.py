@@ -8,7 +8,7 @@ noise is open it is estimated from the residuals of the fold's own rows.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from mercer.inference._expansion_posterior import Spread, spread_of, spread_under
 from mercer.inference._expansion_problem import Expansion, ExpansionProblem
 from mercer.inference._losses import unit_loss
+from mercer.inference._margin_calibration import Calibration
 from mercer.inference._residual_noise import Noise
 from mercer.likelihoods import Gaussian, Likelihood
 
@@ -25,6 +26,8 @@ __all__ = [
     "NoiseModel",
     "folds_of",
     "held_out",
+    "held_out_functions",
+    "margin_spread",
     "pieces_of",
     "posterior_spread",
     "ridge_of",
@@ -101,6 +104,32 @@ def posterior_spread(
     return spread_under(likelihood, pieces, problem.loss.y, f, problem.weights, size, ridge)
 
 
+def margin_spread(
+    problem: ExpansionProblem,
+    solution: Expansion,
+    model: NoiseModel,
+    lam: float,
+    calibration: Calibration,
+) -> Spread:
+    """Return the spread of the coefficients of margins in the units of the link.
+
+    There is none where these tell nothing of the labels.
+    """
+    if calibration.bars[0] == 0.0:
+        return Spread(None, 0)
+    scale = calibration.bars[0] / lam
+    ridge = ridge_of(model.prior, scale, len(solution.indices), problem.n_free)
+    return posterior_spread(
+        problem, solution, model.now, ridge, calibration.centre(solution.latent)
+    )
+
+
+def held_out_functions(problem: ExpansionProblem, test: Indices, indices: Indices) -> Floats:
+    """Return functions at rows that are held out, (t, k + r), the free ones last."""
+    A = problem.columns.rows(test).take(indices)
+    return A if problem.H is None else np.hstack([A, problem.H[test]])
+
+
 @dataclass(frozen=True)
 class NoiseModel:
     """The likelihood of a solution: what is given of it, or follows from its residuals.
@@ -129,7 +158,9 @@ class NoiseModel:
         if noise is None or not (noise.is_open or noise.shapes_the_loss):
             return self.now
         if self.prior_scale is not None and noise.is_open:
-            return noise.with_unit(self._unit_at(lam), self.now)
+            noise = replace(noise, spec=noise.with_unit(self._unit_at(lam)))
+            if not noise.shapes_the_loss:
+                return noise.spec
         weights = _weights(problem)
         total = float(np.sum(weights))
         freedom = total - self._used(problem, solution, lam)
@@ -150,7 +181,7 @@ class NoiseModel:
             return self.prior_scale
         unit = _unit(likelihood)
         if self.prior == "weight_decay":  # unit/s^2 is what counts
-            return float(np.sqrt(unit * self.unit)) / lam
+            return float(np.sqrt(unit) * np.sqrt(self.unit)) / lam
         return unit / lam
 
     def log_density(
@@ -169,7 +200,7 @@ class NoiseModel:
         """Return the unit with which a given prior scale has this penalty."""
         assert self.prior_scale is not None
         if self.prior == "weight_decay":
-            return (lam * self.prior_scale) ** 2 / self.unit
+            return lam * self.prior_scale * (lam * self.prior_scale / self.unit)
         return lam * self.prior_scale
 
     def _used(self, problem: ExpansionProblem, solution: Expansion, lam: float) -> float:
@@ -202,7 +233,8 @@ def _unit(likelihood: Likelihood) -> float:
 class HeldOut(NamedTuple):
     """What solutions along a path say of the held-out rows of a fold.
 
-    logs : (q, t) log densities at each of q penalties; -infinity if a solution is no model
+    logs : (q, t) log densities at each of q penalties; -infinity if a solution is no model, or the
+        loss no likelihood
     mean : (q, t) the function there
     active : (q,) how many functions were in use
     """
@@ -241,7 +273,7 @@ def held_out(
         if problem.H is not None and train.H is not None:
             A, A_test = np.hstack([A, train.H]), np.hstack([A_test, problem.H[test]])
         mean[q] = problem.mean[test] + A_test @ np.concatenate([solution.coef, solution.beta])
-        likelihood = model.of(train, solution, float(lam))
+        likelihood = model.of(train, solution, float(lam)) if train.loss.is_likelihood else None
         if likelihood is None:
             continue
         ridge = ridge_of(model.prior, model.scale(likelihood, float(lam)), len(own), train.n_free)

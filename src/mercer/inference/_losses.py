@@ -61,6 +61,8 @@ class Loss(ABC):
     #: "squares"; "linear" in pieces; "quadratic" in pieces, with a continuous slope; or "smooth".
     kind: ClassVar[Literal["squares", "linear", "quadratic", "smooth"]]
     is_of_labels: ClassVar[bool] = False
+    #: Whether it is minus the logarithm of a likelihood, but for its unit and a constant.
+    is_likelihood: ClassVar[bool] = True
     #: What `curvature` is at most.
     greatest_curvature: ClassVar[float]
 
@@ -257,6 +259,7 @@ class SoftMargin(Loss):
     kind = "linear"
     greatest_curvature = 0.0
     is_of_labels = True
+    is_likelihood = False
 
     def values(self, f: Floats) -> Floats:
         """Return (1 - y f)_+."""
@@ -286,6 +289,7 @@ class QuadraticSoftMargin(Loss):
     kind = "quadratic"
     greatest_curvature = 2.0
     is_of_labels = True
+    is_likelihood = False
 
     def values(self, f: Floats) -> Floats:
         """Return (1 - y f)_+^2."""

@@ -2,6 +2,11 @@
 
 A soft margin is no likelihood. Fitted to margins of rows that were held out, the logistic function
 goes with the linear margin and the probit with the quadratic one, whose asymptotes they share.
+
+Probabilities are averages over error bars. These are the curvature of the link about the margins as
+they are calibrated without any, and stay as they are when slope and offset are fitted once more,
+to the averages: steeper margins would otherwise widen the bars, and these ask for steeper margins,
+without end where classes can be told apart.
 """
 
 from __future__ import annotations
@@ -24,12 +29,20 @@ _SETTLED = 1e-12
 class Calibration(NamedTuple):
     """The latent value of a margin f is slope f + offset.
 
-    value : the mean log probability of the labels it was fitted to, as they are smoothed
+    bars : slope and offset of margins without error bars, about which these are computed
     """
 
     slope: float
     offset: float
-    value: float
+    bars: tuple[float, float]
+
+    def latent(self, margin: Floats) -> Floats:
+        """Return slope f + offset."""
+        return self.slope * margin + self.offset
+
+    def centre(self, margin: Floats) -> Floats:
+        """Return the latent values about which error bars are computed."""
+        return self.bars[0] * margin + self.bars[1]
 
 
 def narrowing(link: Likelihood, var: Floats) -> Floats:
@@ -42,7 +55,7 @@ def narrowing(link: Likelihood, var: Floats) -> Floats:
 
 def calibrate(
     link: Likelihood, margin: Floats, y: Floats, weights: Floats, narrow: Floats | None = None
-) -> Calibration:
+) -> tuple[float, float]:
     """Return the slope, at least 0, and the offset under which labels are likeliest.
 
     Labels that can be separated would have an infinite slope: as in Platt's method the rows
@@ -68,8 +81,7 @@ def calibrate(
     x = _likeliest(link, A, share, weights)
     if x[0] < 0:
         x = np.concatenate([[0.0], _likeliest(link, A[:, 1:], share, weights)])
-    value = -_cost(link, A @ x, share, weights)[0] / float(np.sum(weights))
-    return Calibration(float(x[0] / size), float(x[1]), value)
+    return float(x[0] / size), float(x[1])
 
 
 def _cost(

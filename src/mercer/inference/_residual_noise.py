@@ -64,12 +64,11 @@ class Noise:
             starts["epsilon"] = 0.1 * spread
         return self._with(**starts)
 
-    def with_unit(self, unit: float, now: Likelihood) -> Likelihood:
-        """Return the likelihood with this unit; other parameters are those of `now`."""
-        if isinstance(now, Gaussian):
+    def with_unit(self, unit: float) -> Likelihood:
+        """Return the likelihood with this unit of the loss; what else is open stays so."""
+        if isinstance(self.spec, Gaussian):
             return Gaussian(unit)
-        value = np.sqrt(unit) if isinstance(now, Huber) else unit
-        return now.from_state(now.to_state() | {"scale": float(value)})
+        return self._with(scale=float(np.sqrt(unit) if isinstance(self.spec, Huber) else unit))
 
     def estimate(self, residual: Floats, weights: Floats, freedom: float) -> Likelihood:
         """Return the likelihood of these residuals; what is given of it stays.

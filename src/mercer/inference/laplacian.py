@@ -162,7 +162,9 @@ def largest_penalty(problem: ExpansionProblem) -> float:
     if problem.loss.kind != "linear":
         return float(np.max(np.abs(_slopes(problem, u)), initial=0.0))
     low, high = _sides(problem, null.latent)
-    return _least_slope(problem, low, high)
+    least = _least_slope(problem, low, high)
+    # the pulls that the programme itself has found are some of those, if not the best
+    return float(np.max(np.abs(_slopes(problem, u)), initial=0.0)) if least is None else least
 
 
 def _restricted(problem: ExpansionProblem) -> Restricted:
@@ -267,8 +269,11 @@ def _sides(problem: ExpansionProblem, f: Floats) -> tuple[Floats, Floats]:
     return np.minimum(*sides), np.maximum(*sides)
 
 
-def _least_slope(problem: ExpansionProblem, low: Floats, high: Floats) -> float:
-    """Return the least max_j |Phi_j'u| over pulls low <= u <= high with H'u = 0."""
+def _least_slope(problem: ExpansionProblem, low: Floats, high: Floats) -> float | None:
+    """Return the least max_j |Phi_j'u| over pulls low <= u <= high with H'u = 0.
+
+    None where rounding has left no such pulls: of targets that are huge beside the others.
+    """
     free = np.flatnonzero(high > low)
     u = 0.5 * (low + high)
     slopes = _slopes(problem, u)
@@ -307,7 +312,7 @@ def _least_slope(problem: ExpansionProblem, low: Floats, high: Floats) -> float:
             method="highs",
         )
         if found.x is None:
-            raise ArithmeticError(f"the largest penalty was not found: {found.message}")
+            return None
         u = fixed + _spread(problem.n, free, middle + width * found.x[:-1])
         slopes, least = _slopes(problem, u), float(found.x[-1])
 

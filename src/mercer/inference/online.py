@@ -336,7 +336,7 @@ class OnlineProcess:
         if not self._weight:
             raise ValueError(
                 "a degenerate posterior keeps its basis while it is continued: prune it before, by "
-                "posterior.prune(n, noise), or continue it with lift=True"
+                "posterior.prune(n), or continue it with lift=True"
             )
         before = self.projection_loss
         if self.rules.keep < 1.0 and self._arrays.m > n:  # P is of the past

@@ -177,7 +177,10 @@ class Precomputed(Kernel):
             raise ValueError("a precomputed kernel matrix must not hold NaN or infinity")
         size = float(np.max(np.abs(matrix), initial=0.0))
         if not np.allclose(matrix, matrix.T, rtol=0.0, atol=1e-8 * size):
-            raise ValueError("a precomputed kernel matrix must be symmetric")
+            raise ValueError(
+                "a precomputed kernel matrix must be symmetric; a Laplacian process takes one that "
+                "is not as functions of the inputs: Callable(f, is_mercer=False), or its functions"
+            )
         matrix.setflags(write=False)
         self.K = matrix
         self._mercer = bool(is_mercer)

@@ -203,9 +203,10 @@ class Posterior(Bilinear, Predictive):
 
         Points are removed one after the other, each time the one whose loss is least. With w = 1
         the removal is (SOGP 3.16), which minimises KL(this, pruned), and the loss is that
-        divergence, in nats, added over the outputs. With w = 0 the functions are projected on the
-        kept sections by least squares at the basis points, and the loss is the divergence of
-        noisy observations there. Explicit functions are always kept.
+        divergence, in nats, added over the outputs. With w = 0 the function is linear, and its
+        coefficients are projected on those that are kept by least squares, weighted by their
+        precision: as if at the rows they were learned from. The loss is the divergence of noisy
+        observations there. Explicit functions are always kept.
 
         Parameters
         ----------
@@ -214,14 +215,15 @@ class Posterior(Bilinear, Predictive):
             variance but rounding is left of them, given those that stay. With n >= `n_basis`
             this posterior itself is returned, and 0.0.
         noise : float, optional
-            The variance of the noise; needed for w = 0 and unused otherwise.
+            The variance of the noise, needed where w = 0 and coefficients have no covariance:
+            rows and noise are the basis points and this then. Elsewhere the posterior knows both.
 
         Returns
         -------
         posterior : Posterior
         loss : float
             Monotone in n. With w = 1 it is additive over repeated pruning; with w = 0 it is
-            measured at the points of the basis that is pruned, and is not.
+            measured by the precision of the posterior that is pruned, and is not.
 
         Notes
         -----

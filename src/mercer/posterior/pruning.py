@@ -52,13 +52,15 @@ def prune(posterior: Posterior, n: int, noise: float | None = None) -> tuple[Pos
     if posterior.weight:
         with blas_for(posterior.n_basis):
             return _prune_full(posterior, n)
-    if noise is None or not np.isfinite(noise) or noise <= 0:
+    if noise is not None and not (np.isfinite(noise) and noise > 0):
+        raise ValueError(f"noise must be a variance, a positive number, got {noise!r}")
+    if noise is None and not posterior._B.factors:
         raise ValueError(
-            "a degenerate posterior (w = 0) is pruned by its noisy predictions: give the noise "
-            f"variance, a positive number, got noise={noise!r}"
+            "a degenerate posterior (w = 0) whose coefficients have no covariance is pruned by its "
+            "noisy predictions: give the noise variance, a positive number, got noise=None"
         )
     with blas_for(posterior.n_basis):
-        return prune_linear(posterior, n, float(noise))
+        return prune_linear(posterior, n, noise)
 
 
 def _prune_full(posterior: Posterior, n: int) -> tuple[Posterior, float]:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr, solve_triangular
 
-from mercer.posterior.factors import Dense
+from mercer.posterior.factors import Dense, InverseTriangular
 
 if TYPE_CHECKING:
     from mercer.posterior.posterior import Posterior
@@ -17,24 +17,30 @@ __all__ = ["REDUNDANT", "log_det", "prune_linear"]
 
 Floats = NDArray[np.float64]
 
+# Directions with less than this part of the largest deviation have none but rounding.
+_KNOWN = 1e-13
 #: A point whose variance given the others is below this part of the largest is redundant.
 REDUNDANT = 1e-10
 
 
-def prune_linear(posterior: Posterior, n: int, noise: float) -> tuple[Posterior, float]:
+def prune_linear(posterior: Posterior, n: int, noise: float | None) -> tuple[Posterior, float]:
     """Prune a linear model by backward elimination.
 
-    At the basis points the function is Phi v, v ~ N(alpha, B'B); on the kept columns it is its
+    At some rows the function is Phi v, v ~ N(alpha, B'B); on the kept columns it is its
     least-squares projection Pi Phi v. With G the covariance of Phi v over the noise, and likewise
     mu its mean over the noise's deviation, the divergence of noisy observations is
 
         1/2 [ln det(1 + Pi G Pi) - ln det(1 + G) + tr((1 - Pi) G) + |(1 - Pi) mu|^2]
+
+    The rows are those that the coefficients were learned from, so far as they tell: with a flat
+    prior Phi'Phi over the noise is the precision (B'B)^-1, of which a root serves for Phi. At the
+    basis points sections could go that the explicit functions and the other sections take over
+    there and nowhere else. Coefficients without a covariance leave nothing else to measure at.
     """
     m, r, P = posterior.n_basis, posterior.n_features, posterior.n_outputs
-    Phi = posterior.basis.phi(posterior.basis.points)
+    Phi, units = _rows(posterior, noise)
     explicit = _orthonormal(Phi[:, m:])
     sections = Phi[:, :m] - explicit @ (explicit.T @ Phi[:, :m])
-    units = posterior.scale / np.sqrt(noise)
     mu = Phi @ posterior.alpha * units  # (m, P)
     images = [F.apply(Phi).T for F in posterior._B.factors]  # each (m, n_rows)
     if posterior.is_coupled:
@@ -80,6 +86,25 @@ def prune_linear(posterior: Posterior, n: int, noise: float) -> tuple[Posterior,
         B=None if not B else (B if posterior.is_coupled else B[0]),
     )
     return pruned, max(0.0, 0.5 * float(loss))
+
+
+def _rows(posterior: Posterior, noise: float | None) -> tuple[Floats, Floats]:
+    """Return rows (k, m + r) of the functions to measure at, and the outputs in units of noise."""
+    factors, one = posterior._B.factors, np.ones(posterior.n_outputs)
+    if not factors:
+        assert noise is not None
+        points = posterior.basis.phi(posterior.basis.points)
+        return points, posterior.scale / np.sqrt(noise)
+    if len(factors) == 1 and isinstance(factors[0], InverseTriangular):
+        L = np.tril(factors[0].L)
+        return np.hstack([L.T, np.zeros((len(L), len(posterior.alpha) - len(L)))]), one
+    # factors that read the leading coefficients alone give the others no variance
+    size = len(posterior.alpha)
+    roots = [F.apply(np.eye(size)) for F in factors]  # each (n_rows, m + r)
+    # of coupled outputs the mean covariance serves
+    _, s, Vt = np.linalg.svd(np.vstack(roots) / np.sqrt(len(roots)), full_matrices=False)
+    some = s > _KNOWN * s[:1]
+    return Vt[some] / s[some][:, None], one
 
 
 def _orthonormal(M: Floats) -> Floats:

@@ -52,9 +52,6 @@ def rule_prune(case: EstimatorCase) -> None:
     process, X = _prunable(case)[0], case.X_new
     m = getattr(process, "n_basis", len(case.X))
     noise = getattr(getattr(case.model, "likelihood_", None), "new_variance", None)
-    parts = getattr(process, "members", [process])
-    if noise is None and any(getattr(part, "weight", 1) == 0 for part in parts):
-        noise = 1.0  # degenerate processes are pruned by noisy predictions
     same, loss = process.prune(m, noise)
     expect(loss == 0.0, "no loss for keeping all points", loss)
     identical("the mean with all points kept", same.mean(X), process.mean(X))

@@ -1,0 +1,224 @@
+"""Penalties along a path, and what each predicts of rows that were held out.
+
+A penalty is judged by the mean log density of held-out rows, with what a fit would predict them by:
+noise and error bars of the fold, and for margins, which are no likelihood, a calibration to the
+held-out rows of all folds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.inference import laplacian
+from mercer.inference._expansion_choice import (
+    NoiseModel,
+    held_out,
+    held_out_functions,
+    margin_spread,
+)
+from mercer.inference._expansion_problem import Expansion, ExpansionProblem
+from mercer.inference._margin_calibration import Calibration, calibrate, narrowing
+
+__all__ = ["Comparison", "Path", "descending", "scored_path"]
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+# Penalties to a decade; how many a path begins with, and is prolonged by while the best is among
+# the last ones.
+_DECADE, _BEGIN, _MORE, _LAST = 5, 11, 6, 4
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What penalties are compared by.
+
+    problem : of all rows
+    folds : (n,) numbers from 0
+    weights : (n,) powers of the likelihood, by which rows that are held out count
+    model : the likelihood of a solution; the link, for labels
+    tol : the gap of solutions that serve to compare
+    max_active : how many functions may be in use, None for any number
+    """
+
+    problem: ExpansionProblem
+    folds: Indices
+    weights: Floats
+    model: NoiseModel
+    tol: float
+    max_active: int | None = None
+
+
+class Path(NamedTuple):
+    """A path of solutions of each fold.
+
+    penalties : (q,) descending
+    values : (q,) the mean log density of held-out rows; -infinity where a fold needs more functions
+        than may be in use
+    active : (q,) functions in use, the mean over the folds
+    calibrations : of the margins at each penalty; None if the loss is a likelihood's
+    is_whole : whether no interrupt has left folds or penalties out
+    """
+
+    penalties: Floats
+    values: Floats
+    active: Floats
+    calibrations: list[Calibration] | None = None
+    is_whole: bool = True
+
+    @property
+    def best(self) -> int:
+        """The number of the best penalty, the largest of those that are as good.
+
+        A value that is no number counts as -infinity.
+        """
+        return int(np.argmax(np.where(np.isnan(self.values), -np.inf, self.values)))
+
+
+def scored_path(by: Comparison, penalties: Floats) -> Path:
+    """Return the path along penalties that descend, as far as predictions get better.
+
+    Ctrl-C ends it with the folds, or the penalties, that are done; before there are any it is
+    raised.
+    """
+    work = _Work(by)
+    work.prolong(penalties[:_BEGIN])
+    while True:
+        path = work.path()
+        count = len(path.penalties)
+        if count == len(penalties) or not path.is_whole or path.best < count - _LAST:
+            return path
+        work.prolong(penalties[count : count + _MORE])
+
+
+def descending(most: float, count: int) -> Floats:
+    """Return so many penalties from the largest down, five to a decade."""
+    return np.asarray(most * 10.0 ** (-np.arange(count) / _DECADE))
+
+
+class _Work:
+    """Paths of all folds, which can be prolonged."""
+
+    def __init__(self, by: Comparison) -> None:
+        self.by = by
+        folds = by.folds
+        self.penalties, self.values, self.active = np.empty((3, 0))
+        self.calibrations: list[Calibration] = []
+        count = int(np.max(folds)) + 1
+        self.solutions: list[list[Expansion]] = [[] for _ in range(count)]
+        self.used = [fold for fold in range(count) if self._tells(folds != fold)]
+        self.is_whole = True
+
+    def _tells(self, rest: NDArray[np.bool_]) -> bool:
+        """Whether rows can be learned from: of two classes, if they have labels."""
+        loss = self.by.problem.loss
+        return not loss.is_of_labels or bool(np.ptp(loss.y[rest]) > 0)
+
+    def prolong(self, penalties: Floats) -> None:
+        """Solve all folds for further penalties, less than those before.
+
+        An interrupt leaves the folds that were not done, or the penalties whose margins were not
+        calibrated; if nothing was done, all is as it was before.
+        """
+        by, problem = self.by, self.by.problem
+        shape = len(penalties), problem.n
+        logs, mean, active = np.full(shape, -np.inf), np.zeros(shape), np.zeros(len(penalties))
+        done: list[int] = []
+        try:
+            for fold in self.used:
+                test = np.flatnonzero(by.folds == fold)
+                train = problem.rows(np.flatnonzero(by.folds != fold))
+                own = self._solved(train, penalties, self.solutions[fold])
+                found = held_out(problem, test, train, own, penalties, by.model)
+                logs[:, test], mean[:, test] = found.logs, found.mean
+                active += found.active
+                self.solutions[fold] += own
+                done.append(fold)
+        except KeyboardInterrupt:
+            self.is_whole = False
+            if not done and not len(self.penalties):
+                raise
+            if not done:
+                return
+            self.used = done
+        seen = np.isin(by.folds, self.used)
+        weights = by.weights[seen]
+        values = logs[:, seen] @ weights / np.sum(weights)
+        if not problem.loss.is_likelihood:
+            values = self._calibrated(penalties, mean, seen)
+            if not len(values) and not len(self.penalties):
+                raise KeyboardInterrupt
+        count = len(values)
+        self.values = np.concatenate([self.values, values])
+        self.penalties = np.concatenate([self.penalties, penalties[:count]])
+        self.active = np.concatenate([self.active, (active / len(done))[:count]])
+
+    def _solved(
+        self, train: ExpansionProblem, penalties: Floats, before: list[Expansion]
+    ) -> list[Expansion]:
+        by = self.by
+        out = laplacian.path(
+            train,
+            penalties,
+            tol=by.tol,
+            prior=by.model.prior,
+            start=before[-1] if before else None,
+            max_active=by.max_active,
+        )
+        if out[-1].status == "interrupted":
+            raise KeyboardInterrupt
+        return out
+
+    def _calibrated(self, penalties: Floats, mean: Floats, seen: NDArray[np.bool_]) -> Floats:
+        """Calibrate the margins (q, n) of held-out rows, and return what they are worth then.
+
+        That is the mean log probability of labels as predictions have them, averages over error
+        bars included. After an interrupt there are fewer values than penalties.
+        """
+        by, values = self.by, []
+        y, weights, link = by.problem.loss.y[seen], by.weights[seen], by.model.now
+        first = len(self.calibrations)
+        try:
+            for q, lam in enumerate(penalties):
+                f = mean[q, seen]
+                bars = calibrate(link, f, y, weights)
+                var = self._variances(first + q, float(lam), Calibration(*bars, bars))[seen]
+                own = Calibration(*calibrate(link, f, y, weights, narrowing(link, var)), bars)
+                logs = link.log_predictive(y, own.latent(f), var)
+                values.append(float(weights @ logs / np.sum(weights)))
+                self.calibrations.append(own)
+        except KeyboardInterrupt:
+            self.is_whole = False
+        return np.array(values)
+
+    def _variances(self, q: int, lam: float, calibration: Calibration) -> Floats:
+        """Return the variances (n,) of latent values of held-out rows at one of the penalties."""
+        by, problem = self.by, self.by.problem
+        out = np.zeros(problem.n)
+        for fold in self.used:
+            test = np.flatnonzero(by.folds == fold)
+            train, solution = (
+                problem.rows(np.flatnonzero(by.folds != fold)),
+                self.solutions[fold][q],
+            )
+            spread = margin_spread(train, solution, by.model, lam, calibration)
+            out[test] = spread.var(held_out_functions(problem, test, solution.indices))
+        return out
+
+    def path(self) -> Path:
+        """Return what there is."""
+        judged = np.where(self._has_room(), self.values, -np.inf)
+        calibrations = None if self.by.problem.loss.is_likelihood else self.calibrations
+        return Path(self.penalties, judged, self.active, calibrations, self.is_whole)
+
+    def _has_room(self) -> NDArray[np.bool_]:
+        """Return for each penalty whether `max_active` has not cut off the solution of a fold."""
+        count = len(self.penalties)
+        if self.by.max_active is None:
+            return np.ones(count, dtype=bool)
+        statuses = [[one.status for one in self.solutions[fold][:count]] for fold in self.used]
+        return np.asarray(np.all(np.array(statuses) == "certified", axis=0))

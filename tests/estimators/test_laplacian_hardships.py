@@ -1,0 +1,157 @@
+"""Rows and options that are hard on a Laplacian process, and what it says of them."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import mercer
+from mercer import GPRegressor, LaplacianProcessClassifier, LaplacianProcessRegressor
+from mercer.errors import ConvergenceWarning, MercerWarning, UndeterminedWarning
+from mercer.kernels import RBF, Callable
+from mercer.likelihoods import EpsilonInsensitive, Gaussian, Huber, Laplace
+
+KERNEL = RBF(0.6)
+NOISES = [Gaussian(), Laplace(), Huber(), EpsilonInsensitive()]
+
+
+def rows(n=60):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, (n, 1))
+    return X, np.sin(2.0 * X[:, 0]) + 0.2 * rng.standard_normal(n)
+
+
+@pytest.mark.filterwarnings("ignore:all coefficients are 0")
+@pytest.mark.parametrize("noise", NOISES, ids=repr)
+@pytest.mark.parametrize("huge", [1e10, 1e69])
+def test_one_huge_target_is_fitted(noise, huge):
+    X, y = rows()
+    y[3] = huge
+    model = LaplacianProcessRegressor(KERNEL, noise, optimizer=None, n_penalties=6).fit(X, y)
+    assert model.status_ == "certified"
+    assert np.all(np.isfinite(model.predict(X, return_std=True)))
+
+
+def test_targets_beyond_doubles_are_told_of_by_their_size():
+    X, y = rows()
+    y[3] = 1e80
+    with pytest.raises(ValueError, match=r"the targets are as large as 1e.80 and vary by .*e.79"):
+        LaplacianProcessRegressor(KERNEL).fit(X, y)
+
+
+@pytest.mark.parametrize("noise", NOISES, ids=repr)
+@pytest.mark.parametrize("prior", ["laplacian", "weight_decay"])
+def test_constant_targets_have_one_warning(noise, prior):
+    X, _ = rows(30)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = LaplacianProcessRegressor(KERNEL, noise, prior=prior).fit(X, np.full(30, 7.0))
+    assert [w.category for w in caught] == [UndeterminedWarning]
+    assert "the targets are constant" in str(caught[0].message)
+    assert model.predict(X) == pytest.approx(7.0) and model.n_active_ == 0
+
+
+def test_the_zone_is_learned_with_a_given_scale_of_the_prior():
+    X, y = rows()
+    options = {"prior_scale": 1.0, "optimizer": None}
+    model = LaplacianProcessRegressor(KERNEL, EpsilonInsensitive(), **options).fit(X, y)
+    found, r = model.likelihood_, np.abs(y - model.predict(X))
+    freedom = 60 - model.n_active_ - 1
+
+    def cost(e):  # minus the log likelihood of the residuals, a row
+        over = np.sum(np.maximum(r - e, 0.0)) / freedom
+        return np.log(found.scale + e) + over / found.scale
+
+    best = min(np.linspace(0.0, 1.0, 2001), key=cost)
+    # that of the last solution but one, whose loss it shapes
+    assert found.epsilon == pytest.approx(best, rel=0.15)
+    start = 0.1 * np.std(y)  # as it began
+    assert cost(found.epsilon) < cost(start) - 0.01
+
+
+def test_a_likelihood_is_no_text():
+    X, y = rows()
+    for model in (LaplacianProcessRegressor, GPRegressor):
+        for name, written in (("laplace", "Laplace"), ("student_t", "StudentT"), ("x", "Laplace")):
+            text = rf"got '{name}'; write mercer.likelihoods.{written}\(\) in the place"
+            with pytest.raises(ValueError, match=text):
+                model(likelihood=name).fit(X, y)
+
+
+def test_a_gap_that_is_nearly_tol_is_shown_as_more(monkeypatch):
+    X, y = rows()
+    found = LaplacianProcessRegressor(KERNEL, Gaussian(0.04), prior_scale=1.0, optimizer=None)
+    from mercer.inference import laplacian
+
+    whole = laplacian.solve
+
+    def nearly(*args, **options):
+        one = whole(*args, **options)
+        return one._replace(dual=one.objective * (1.0 - 1.0004e-6), status="stopped")
+
+    monkeypatch.setattr(laplacian, "solve", nearly)
+    with pytest.warns(ConvergenceWarning, match="tol is 1e-06, and the gap .* is just above that"):
+        found.fit(X, y)
+
+
+# --- kernels that are no Mercer kernels -----------------------------------------------------------
+
+
+def leaning(a, b):
+    """Return a function that is not symmetric."""
+    return float(np.exp(-((a[0] - b[0]) ** 2)) * (1.0 + 0.5 * np.tanh(a[0] - 2.0 * b[0])))
+
+
+def test_functions_that_are_not_symmetric_are_those_of_the_centres(tmp_path):
+    X, y = rows()
+    kernel = Callable(leaning, is_mercer=False)
+    options = {"prior_scale": 0.5, "optimizer": None}
+    model = LaplacianProcessRegressor(kernel, Gaussian(0.04), **options).fit(X, y)
+    own = X[model.basis_indices_]
+    by_hand = [sum(c * leaning(x, z) for c, z in zip(model.coef_, own, strict=True)) for x in X]
+    np.testing.assert_allclose(model.predict(X), np.array(by_hand) + model.mean_.value, rtol=1e-8)
+    assert model.status_ == "certified" and model.score(X, y) > 0.8
+    # the optimality conditions, over all of them
+    Phi = np.array([[leaning(x, z) for z in X] for x in X])
+    slopes = Phi.T @ (y - model.predict(X))
+    assert np.max(np.abs(slopes)) <= 0.04 / 0.5 * (1 + 1e-4)
+    mercer.save(model, tmp_path / "model.mercer")
+    back = mercer.load(tmp_path / "model.mercer", objects={"leaning": leaning})
+    np.testing.assert_array_equal(model.predict(X), back.predict(X))
+
+
+@pytest.mark.parametrize("estimator", [LaplacianProcessRegressor, LaplacianProcessClassifier])
+def test_one_that_is_said_to_be_symmetric_and_is_not_is_refused(estimator):
+    X, y = rows()
+    targets = y if estimator is LaplacianProcessRegressor else y > 0
+    with pytest.raises(ValueError, match=r"differs from k\(x', x\).*is_mercer=False"):
+        estimator(Callable(leaning), optimizer=None).fit(X, targets)
+    A = np.tril(KERNEL(X)) + 0.5 * np.triu(KERNEL(X), 1)
+    with pytest.raises(ValueError, match=r"must be symmetric; .*is_mercer=False"):
+        estimator("precomputed").fit(A, targets)
+
+
+def test_a_matrix_may_be_indefinite():
+    X, y = rows()
+    K = np.tanh(X @ X.T - 1.0)
+    assert np.min(np.linalg.eigvalsh(K)) < -1.0
+    model = LaplacianProcessRegressor("precomputed").fit(K, y)
+    assert model.status_ == "certified" and model.predict(K).shape == (60,)
+
+
+# --- the posterior --------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("error", category=MercerWarning)
+def test_posteriors_are_pruned_at_a_cost_that_the_rows_feel():
+    X, y = rows()
+    model = LaplacianProcessRegressor(KERNEL, optimizer=None).fit(X, y)
+    v = model.likelihood_.noise
+    small, loss = model.posterior_.prune(model.n_active_ - 1)
+    before, after = model.posterior_.mean(X)[:, 0], small.mean(X)[:, 0]
+    assert loss >= np.sum((before - after) ** 2) / (2 * v) > 0
+    labels = LaplacianProcessClassifier(KERNEL, optimizer=None).fit(X, y > 0)
+    few, cost = labels.posterior_.prune(2)  # no noise is asked for
+    assert few.n_basis == 2 and cost > labels.posterior_.prune(labels.n_active_ - 1)[1] > 0

@@ -1,0 +1,97 @@
+"""Ctrl-C while a Laplacian process is fitted: what is left, and that it says so."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mercer import LaplacianProcessClassifier, LaplacianProcessRegressor
+from mercer.errors import ConvergenceWarning
+from mercer.evidence.optimum import Recorder
+from mercer.inference import laplacian
+from mercer.kernels import RBF
+from mercer.likelihoods import EpsilonInsensitive, Huber
+
+KERNEL = RBF(0.6)
+
+
+def rows(n=60):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, (n, 1))
+    return X, np.sin(2.0 * X[:, 0]) + 0.2 * rng.standard_normal(n)
+
+
+class Interrupting:
+    """Lets a function be called so often, and then once with Ctrl-C; counts the calls."""
+
+    def __init__(self, monkeypatch, module, name, at):
+        self.function, self.at, self.calls = getattr(module, name), at, 0
+        monkeypatch.setattr(module, name, self)
+
+    def __call__(self, *args, **options):
+        self.calls += 1
+        if self.calls == self.at:
+            raise KeyboardInterrupt
+        return self.function(*args, **options)
+
+
+def test_an_interrupted_choice_of_penalties_is_not_certified(monkeypatch):
+    X, y = rows()
+    Interrupting(monkeypatch, laplacian, "path", 3)  # after two folds
+    with pytest.warns(ConvergenceWarning, match="best by the folds that were done"):
+        model = LaplacianProcessRegressor(KERNEL, optimizer=None).fit(X, y)
+    assert model.status_ == "interrupted" and model.gap_ <= 1e-6
+    assert model.score(X, y) > 0.3
+
+
+@pytest.mark.parametrize("noise", [Huber(), EpsilonInsensitive()], ids=repr)
+@pytest.mark.parametrize("prior", ["laplacian", "feature_selection"])
+def test_no_round_follows_an_interrupted_path(monkeypatch, noise, prior):
+    X, y = rows(40)
+    paths = Interrupting(monkeypatch, laplacian, "path", 4)  # in the first of several rounds
+    options = {"prior": prior, "optimizer": None, "n_penalties": 8}
+    with pytest.warns(ConvergenceWarning, match="interrupted as penalties were compared"):
+        model = LaplacianProcessRegressor(KERNEL, noise, **options).fit(X, y)
+    assert paths.calls == 4 and model.status_ == "interrupted"
+    assert model.score(X, y) > 0.2
+
+
+def test_a_solution_that_gives_the_noise_may_be_interrupted(monkeypatch):
+    X, y = rows(40)
+    model = LaplacianProcessRegressor(KERNEL, Huber(), optimizer=None, n_penalties=8).fit(X, y)
+    whole = laplacian.solve
+    calls = []
+
+    def broken(*args, **options):
+        calls.append(1)
+        found = whole(*args, **options)
+        return found._replace(status="interrupted") if len(calls) == 1 else found
+
+    monkeypatch.setattr(laplacian, "solve", broken)
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        other = LaplacianProcessRegressor(KERNEL, Huber(), optimizer=None, n_penalties=8).fit(X, y)
+    assert other.status_ == "interrupted" and model.status_ == "certified"
+
+
+def test_interrupted_length_scales_are_told_of(monkeypatch):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(60, 2))
+    y = np.sin(X[:, 0]) + 0.1 * rng.standard_normal(60)
+    for model, targets in (
+        (LaplacianProcessRegressor(n_penalties=8), y),
+        (LaplacianProcessClassifier(n_penalties=8), y > 0),
+    ):
+        with monkeypatch.context() as patch:
+            evaluate, calls = Recorder.__call__, []
+
+            def broken(recorder, theta, *args, evaluate=evaluate, calls=calls):
+                calls.append(1)
+                if len(calls) == 4:  # once there is something to keep
+                    raise KeyboardInterrupt
+                return evaluate(recorder, theta, *args)
+
+            patch.setattr(Recorder, "__call__", broken)
+            with pytest.warns(ConvergenceWarning, match="relative length scales was interrupted"):
+                model.fit(X, targets)
+        assert model.status_ == "interrupted" and model.history_["value"].size == 0
+        assert model.history_["theta"].shape == (0, 2)
