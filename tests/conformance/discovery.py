@@ -91,6 +91,7 @@ _BESIDE = {
     "online",
     "quadratic",
     "relevance",
+    "relevance_classes",
     "subspace",
 }
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import gamma
 
 from mercer import priors
-from mercer.inference import _relevance_rows
+from mercer.inference import _relevance_table
 from mercer.inference._columns import ArrayColumns, JoinedColumns, KernelColumns
 from mercer.inference.relevance import ALGORITHMS, Relevance, RelevanceProblem, solve
 from mercer.kernels import RBF, Tanh
@@ -188,7 +188,7 @@ def test_noise_that_is_given_stays(algorithm):
 def test_columns_that_are_not_kept_in_memory(monkeypatch):
     given = problem(80)
     whole = solve(given)
-    monkeypatch.setattr(_relevance_rows, "STORED", 0)
+    monkeypatch.setattr(_relevance_table, "STORED", 0)
     for weights in (None, np.ones(80)):
         again = RelevanceProblem(given.columns, given.y, given.mean, weights, Flat())
         fit = solve(again)

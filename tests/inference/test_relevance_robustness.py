@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mercer.errors import BoundWarning, ConvergenceWarning, TooLargeError
-from mercer.inference import relevance
+from mercer.inference import _relevance_run
 from mercer.inference._columns import ArrayColumns, KernelColumns
 from mercer.inference.relevance import ALGORITHMS, RelevanceProblem, solve
 from mercer.kernels import RBF
@@ -181,6 +181,6 @@ def test_what_is_refused(monkeypatch):
     for bad in ({"tol": 0.0}, {"tol": np.nan}, {"max_iter": 0}, {"max_iter": 1.5}):
         with pytest.raises(ValueError, match=r"tol|max_iter"):
             solve(problem, **bad)
-    monkeypatch.setattr(relevance, "_MOST", 100)
+    monkeypatch.setattr(_relevance_run, "_MOST", 100)
     with pytest.raises(TooLargeError, match="computes columns as it wants them"):
         solve(problem, "em")

@@ -8,6 +8,11 @@ With C = V + Phi S^-1 Phi' and z = y - m it is C^-1 z = V^-1 (z - Phi mu) = r an
 V^-1 Phi Xi S, so that for Gaussian noise (BKM 127)
 
     dL/dPhi = (C^-1 z z' C^-1 - C^-1) Phi S^-1 = r mu' - V^-1 Phi Xi,   dL/dm = r.
+
+Of Laplace's evidence (`_relevance_laplace`), g the slope of the log likelihood at the mode theta, a
+that of -ln det(H)/2, and delta = Xi Phi'a, which is how the mode's motion counts:
+
+    dL/dPhi = (g + a - W Phi delta) theta' + g delta' - W Phi Xi,   dL/dm = g + a - W Phi delta.
 """
 
 from __future__ import annotations
@@ -18,7 +23,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrs
 
+from mercer.errors import NotPositiveDefiniteError
+from mercer.inference._relevance_ascent import Penalty
+from mercer.inference._relevance_classes_problem import (
+    ClassesProblem,
+    MultinomialProblem,
+    MultinomialRelevance,
+)
+from mercer.inference._relevance_laplace import moments
+from mercer.inference._relevance_mode import find_mode
 from mercer.inference._relevance_problem import Relevance, RelevanceProblem
+from mercer.inference._relevance_sites import ClassSites, ScalarSites
 
 __all__ = ["ColumnAdjoints", "adjoints"]
 
@@ -29,23 +44,29 @@ class ColumnAdjoints(NamedTuple):
     """Derivatives of the log evidence L of a fit.
 
     columns : (n, k) dL/dPhi at the functions in the model, in their order; 0 at rows of weight 0
-    mean : (n,) dL/dm
+    mean : (n,) dL/dm; (n, P) of classes together
     """
 
     columns: Floats
     mean: Floats
 
 
-def adjoints(problem: RelevanceProblem, fit: Relevance) -> ColumnAdjoints:
+def adjoints(
+    problem: RelevanceProblem | ClassesProblem | MultinomialProblem,
+    fit: Relevance | MultinomialRelevance,
+) -> ColumnAdjoints:
     """Return the derivatives of `fit.log_evidence`, precisions and noise held; O(n k^2).
 
     Parameters
     ----------
-    problem : RelevanceProblem
-    fit : Relevance
+    problem : RelevanceProblem, ClassesProblem or MultinomialProblem
+    fit : Relevance or MultinomialRelevance
         Of this problem, by any algorithm but "variational", whose evidence is a bound; of
         `relevance.robust` it is the `fit`.
     """
+    if not isinstance(problem, RelevanceProblem):
+        return _laplace(problem, fit)
+    assert isinstance(fit, Relevance)
     Phi = problem.columns.take(fit.indices)  # (n, k)
     precision = (1.0 if problem.weights is None else problem.weights) / np.asarray(fit.noise)
     r = precision * (problem.y - problem.mean - Phi @ fit.mean)
@@ -53,3 +74,35 @@ def adjoints(problem: RelevanceProblem, fit: Relevance) -> ColumnAdjoints:
     columns = np.multiply.outer(r, fit.mean)
     columns -= np.broadcast_to(precision, r.shape)[:, None] * spread
     return ColumnAdjoints(columns, r)
+
+
+def _laplace(
+    problem: ClassesProblem | MultinomialProblem, fit: Relevance | MultinomialRelevance
+) -> ColumnAdjoints:
+    w, k = problem.weights, len(fit.indices)
+    kept = np.arange(problem.columns.n) if w is None else np.flatnonzero(w > 0)
+    w = None if w is None else w[kept]
+    sites: ClassSites | ScalarSites
+    if isinstance(problem, MultinomialProblem):
+        sites = ClassSites(problem.Y[kept], problem.mean[kept], w)
+        start, shape = fit.mean @ sites.U, problem.Y.shape
+    else:
+        sites = ScalarSites(problem.likelihood, problem.y[kept], problem.mean[kept], w)
+        start, shape = fit.mean[:, None], (problem.columns.n, 1)
+    Phi = problem.columns.take(fit.indices)[kept]
+    at = find_mode(sites, Penalty(problem.hyperprior), Phi, fit.precisions, start)
+    if at is None:
+        raise NotPositiveDefiniteError(
+            f"the curvature of {k} functions has no factor: they are too alike"
+        )
+    Xi, lean, delta = moments(sites, Phi, at)
+    moved = Phi @ delta  # (n, q)
+    direct = at.pull + lean - np.einsum("cdi,id->ic", at.bend, moved)
+    own = direct @ at.theta.T + at.pull @ delta.T
+    for c in range(sites.width):
+        for d in range(sites.width):
+            own -= at.bend[c, d][:, None] * (Phi @ Xi[d * k : (d + 1) * k, c * k : (c + 1) * k])
+    columns, mean = np.zeros((problem.columns.n, k)), np.zeros(shape)
+    columns[kept] = own
+    mean[kept] = direct @ sites.U.T if isinstance(sites, ClassSites) else direct
+    return ColumnAdjoints(columns, mean if isinstance(sites, ClassSites) else mean[:, 0])

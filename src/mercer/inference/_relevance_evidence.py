@@ -18,27 +18,24 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
-from mercer.inference._relevance_problem import Hyperprior, RelevanceProblem, is_flat
+from mercer.inference._relevance_ascent import Penalty, Slopes, climb
+from mercer.inference._relevance_problem import RelevanceProblem
 from mercer.inference._relevance_rows import Rows
 
-__all__ = ["Functions", "Point", "Terms", "ascend", "evaluate", "gradient"]
+__all__ = ["Functions", "Point", "Terms", "ascend", "covariance", "evaluate", "gradient"]
 
 Floats = NDArray[np.float64]
 
 _LOG_2PI = float(np.log(2.0 * np.pi))
 # A precision ends here, in units of b A_j'A_j: of such a function nothing is left but rounding.
 _LARGEST, _SMALLEST = 1e12, 1e-14
-# Most that a logarithm changes by in one step of the ascent.
-_STRIDE = 3.0
-_STEP = 1e-4  # of differences in ln s
 
 
-class Terms:
+class Terms(Penalty):
     """What is the same for all sets of functions: hyperpriors, weights, and limits of the noise."""
 
     def __init__(self, problem: RelevanceProblem, rows: Rows) -> None:
-        self.hyperprior: Hyperprior = problem.hyperprior
-        self.is_flat = is_flat(problem.hyperprior)
+        super().__init__(problem.hyperprior)
         self.learns = problem.noise is None
         self.shape, self.rate = problem.noise_prior if self.learns else (0.0, 0.0)
         self.weight, self.offset = rows.weight, rows.offset
@@ -46,18 +43,6 @@ class Terms:
         self.floor = problem.noise_floor * spread
         self.ceiling = 1e4 * max(spread, rows.zz / rows.weight)
         self.start = 0.01 * spread if problem.noise is None else float(problem.noise)
-
-    def hyper(self, s: Floats) -> float:
-        """Return sum_j ln h(s_j)."""
-        return 0.0 if self.is_flat else float(np.sum(self.hyperprior.log_hyper(s)))
-
-    def slopes(self, s: Floats) -> tuple[Floats, Floats]:
-        """Return the first and second derivatives of ln h(s_j) in ln s_j."""
-        if self.is_flat:
-            return np.zeros(len(s)), np.zeros(len(s))
-        slope = self.hyperprior.slope
-        up, down = slope(s * np.exp(_STEP)), slope(s * np.exp(-_STEP))
-        return slope(s), (up - down) / (2.0 * _STEP)
 
     def noise(self, v: float) -> float:
         """Return the log density of ln 1/v, a Gamma's up to a constant (BKM 133 corrected)."""
@@ -157,6 +142,35 @@ def _curvature(terms: Terms, at: Point, Xi: Floats) -> Floats:
     return out
 
 
+class _Ascent:
+    """The penalised evidence of some functions, as `climb` wants it."""
+
+    def __init__(self, terms: Terms, of: Functions) -> None:
+        self.terms, self.of, self._widths = terms, of, np.diagonal(of.G)
+
+    def _limits(self, at: Point) -> tuple[Floats, Floats]:
+        return _SMALLEST * self._widths / at.v, _LARGEST * self._widths / at.v
+
+    def slopes(self, at: Point) -> Slopes:
+        """Return the derivatives in (ln s, ln 1/v)."""
+        terms, k = self.terms, len(at.s)
+        Xi = covariance(at.R)
+        g, C = gradient(terms, at, Xi), _curvature(terms, at, Xi)
+        low, high = self._limits(at)
+        free = np.ones(k + 1, dtype=bool)
+        free[:k] = ~((at.s >= high) & (g[:k] > 0)) & ~((at.s <= low) & (g[:k] < 0))
+        free[k] = terms.learns and not (at.v <= terms.floor and g[k] > 0)
+        return Slopes(g, C, free)
+
+    def moved(self, at: Point, step: Floats) -> Point | None:
+        """Return the point a step away."""
+        k = len(at.s)
+        low, high = self._limits(at)
+        v = self.terms.within(at.v * float(np.exp(-step[k]))) if self.terms.learns else at.v
+        s = np.where(step[:k] == 0, at.s, np.clip(at.s * np.exp(step[:k]), low, high))
+        return evaluate(self.terms, self.of, s, v if step[k] else at.v)
+
+
 def ascend(
     terms: Terms,
     of: Functions,
@@ -169,44 +183,4 @@ def ascend(
 
     Ends after `steps`, or where a step gains less than tol and the gradient is small.
     """
-    k = len(at.s)
-    damping = 1e-3
-    for _ in range(steps):
-        Xi = covariance(at.R)
-        g, C = gradient(terms, at, Xi), _curvature(terms, at, Xi)
-        low, high = _SMALLEST * np.diagonal(of.G) / at.v, _LARGEST * np.diagonal(of.G) / at.v
-        free = np.ones(k + 1, dtype=bool)
-        free[:k] = ~((at.s >= high) & (g[:k] > 0)) & ~((at.s <= low) & (g[:k] < 0))
-        free[k] = terms.learns and not (at.v <= terms.floor and g[k] > 0)
-        if not np.all(free):
-            g, C = g[free], np.asfortranarray(C[np.ix_(free, free)])
-        if not len(g) or float(np.max(np.abs(g))) < 1e-9 * (1.0 + abs(at.value)):
-            break
-        found = None
-        for _ in range(16):
-            B = C.copy(order="F")
-            B.reshape(-1, order="F")[:: len(g) + 1] += damping
-            B, info = dpotrf(B, lower=0, clean=0, overwrite_a=1)
-            if info:
-                damping = max(8.0 * damping, 1e-3)
-                continue
-            step = dpotrs(B, g, lower=0)[0]
-            step *= min(1.0, _STRIDE / float(np.max(np.abs(step))))
-            whole = np.zeros(k + 1)
-            whole[free] = step
-            v = terms.within(at.v * float(np.exp(-whole[k]))) if free[k] else at.v
-            s = np.clip(at.s * np.exp(whole[:k]), low, high)
-            found = evaluate(terms, of, np.where(whole[:k] == 0, at.s, s), v)
-            if found is not None and found.value >= at.value:
-                damping = max(damping / 8.0, 1e-10)
-                break
-            found = None
-            damping *= 8.0
-        if found is None:
-            break
-        gain, at = found.value - at.value, found
-        if told is not None:
-            told(at)
-        if gain < tol:
-            break
-    return at
+    return climb(_Ascent(terms, of), at, steps, tol, told)

@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.inference._relevance_evidence import Terms
+from mercer.inference._relevance_ascent import Penalty
 from mercer.inference._relevance_problem import Hyperprior
-from mercer.inference._relevance_rows import Rows
+from mercer.inference._relevance_table import Table
 from mercer.linalg.precisions import ADD, CHANGE, COLLINEAR, NOTHING, REMOVE, Model
 
 __all__ = ["gains_of_exchange", "likely", "look", "superfluous"]
@@ -62,7 +62,7 @@ def superfluous(model: Model, hyperprior: Hyperprior) -> int:
     return int(np.argmax(there)) if np.any(there) else -1
 
 
-def gains_of_exchange(model: Model, terms: Terms, tol: float) -> list[tuple[int, int]]:
+def gains_of_exchange(model: Model, terms: Penalty, tol: float) -> list[tuple[int, int]]:
     """Return exchanges (j, i) of a function j in the model for i outside, best first.
 
     Without function j the statistics of all are S + T_j^2/Xi_jj and Q + T_j mu_j/Xi_jj with
@@ -96,7 +96,7 @@ def gains_of_exchange(model: Model, terms: Terms, tol: float) -> list[tuple[int,
     return [(int(model.active[j]), int(others[j])) for j in order if gains[j] >= least]
 
 
-def likely(model: Model, rows: Rows) -> Indices:
+def likely(model: Model, rows: Table) -> Indices:
     """Return functions that may be wanted soon: of high gain, and with little in common."""
     k, beta = int(model.whole[0]), model.numbers[0]
     ratio = np.where(

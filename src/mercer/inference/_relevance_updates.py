@@ -1,12 +1,7 @@
-"""Updates of all precisions at once: the fixed point of (BKM 134, 135), EM, and greedy growth.
+"""The regression engine's updates of all precisions and the noise at once, and its greedy growth.
 
-All keep the functions' whole Gram matrix: O(M^3) a step at first, less as functions go.
-
-At a maximum of the penalised evidence gamma_j + 2 h'(s_j) = s_j mu_j^2 with gamma_j =
-1 - s_j Xi_jj and h' the slope of the hyperprior's logarithm in ln s, which for a Gamma density is
-(BKM 134 corrected) s_j = (gamma_j + 2a)/(mu_j^2 + 2b). Solved for s_j with gamma and mu held it is
-a step of the fixed-point algorithm. The step of EM solves 1 + 2 h'(s_j) = s_j (mu_j^2 + Xi_jj): it
-never lowers the evidence, and takes the place of a fixed-point step that would.
+All keep the functions' whole Gram matrix: O(M^3) a step at first, less as functions go. The steps
+are those of `_relevance_together`; the noise goes with them by (BKM 135 corrected), or by EM's.
 """
 
 from __future__ import annotations
@@ -15,47 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from mercer.inference._relevance_evidence import (
-    Functions,
-    Point,
-    Terms,
-    ascend,
-    covariance,
-    evaluate,
-)
+from mercer.inference._relevance_evidence import Functions, Point, Terms, ascend, evaluate
 from mercer.inference._relevance_problem import RelevanceProblem, Report
 from mercer.inference._relevance_rows import Rows
+from mercer.inference._relevance_together import LARGEST, SMALLEST, Together
 
-__all__ = ["Updates", "solve_precisions"]
+__all__ = ["Updates"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-# A function whose gamma is less than this goes if the evidence does not fall by it.
-_UNDETERMINED = 1e-2
-_HALVINGS = 2
-_ROUNDING = 1e-10
-_LARGEST, _SMALLEST = 1e12, 1e-14  # precisions, in units of b A_j'A_j
 
-
-def solve_precisions(
-    terms: Terms, share: Floats, square: Floats, low: Floats, high: Floats
-) -> Floats:
-    """Return s between low and high with share + 2 h'(s) = s square, (k,)."""
-    if terms.is_flat:
-        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            s = np.maximum(share, 0.0) / square
-        return np.clip(np.where(np.isnan(s), high, s), low, high)
-    bottom, top = np.log(low), np.log(high)
-    for _ in range(64):
-        middle = 0.5 * (bottom + top)
-        s = np.exp(middle)
-        more = share + 2.0 * terms.hyperprior.slope(s) > s * square
-        bottom, top = np.where(more, middle, bottom), np.where(more, top, middle)
-    return np.asarray(np.exp(0.5 * (bottom + top)))
-
-
-class Updates:
+class Updates(Together):
     """A model whose precisions change together.
 
     Parameters
@@ -77,13 +43,9 @@ class Updates:
         tol: float,
         report: Report | None = None,
     ) -> None:
-        self.rows, self.terms, self.tol, self._report = rows, Terms(problem, rows), tol, report
-        self._algorithm = algorithm
-        self._always = np.unique(np.asarray(problem.always, dtype=np.intp))
-        self.history: list[float] = []
-        self.n_steps = 0
+        self.rows, self.terms = rows, Terms(problem, rows)
+        super().__init__(self.terms, problem.always, algorithm, tol, report)
         self._A, self._G = rows.all()
-        self.indices: Indices
         self.point: Point
 
     def begin(self, start: tuple[Indices, Floats, float] | None) -> None:
@@ -132,100 +94,38 @@ class Updates:
         self.indices, self.point = indices, point
         self.history.append(point.value)
 
-    # --- steps ----------------------------------------------------------------------------------
+    # --- what a step needs ----------------------------------------------------------------------
+
+    def evaluate(self, indices: Indices, s: Floats, v: float) -> Point | None:
+        """Return the evidence of some functions; None where there is none."""
+        return evaluate(self.terms, self._functions(indices), s, v)
+
+    def ascended(self, indices: Indices, at: Point, steps: int, tol: float) -> Point:
+        """Return where Newton's steps in all precisions and the noise lead."""
+        return ascend(self.terms, self._functions(indices), at, steps, tol)
+
+    def limits(self, indices: Indices, v: float) -> tuple[Floats, Floats]:
+        """Return the least and the greatest precisions."""
+        D = np.maximum(np.diagonal(self._G)[indices], 1e-300) / v
+        return SMALLEST * D, LARGEST * D
+
+    def noise(self, at: Point, gamma: Floats, em: bool) -> float:
+        """Return the noise after a step: (BKM 135 corrected), or EM's."""
+        terms, known = self.terms, float(np.sum(gamma))
+        if not terms.learns:
+            return at.v
+        if em:
+            left, freedom = at.error + at.v * known, terms.weight
+        else:
+            left, freedom = at.error, max(terms.weight - known, 1e-9 * terms.weight)
+        return terms.within((left + 2.0 * terms.rate) / (freedom + 2.0 * terms.shape))
 
     def grow(self, max_iter: int) -> str:
         """Update until a step gains less than `tol`; return the status."""
-        self._tell()
         if self._algorithm == "greedy":
-            return self._greedy(max_iter)
-        while self.n_steps < max_iter:
-            gain = self._step(self._algorithm == "em")
-            gain += self._prune()
             self._tell()
-            if gain < 1e-3 * self.tol and self._is_settled():
-                return "converged"
-        return "stopped"
-
-    def _tell(self) -> None:
-        if self._report is not None:
-            self._report(self.n_steps, self.point.value, len(self.indices))
-
-    def _is_settled(self) -> bool:
-        """Whether no direction is left: if only the pace is gone, Newton's steps end it."""
-        of = self._functions(self.indices)
-        before = self.point.value
-        self.point = ascend(self.terms, of, self.point, 50, 1e-9)
-        self.history.append(self.point.value)
-        return self.point.value - before < self.tol and self._prune() == 0.0
-
-    def _limits(self, of: Functions, v: float) -> tuple[Floats, Floats]:
-        D = np.maximum(np.diagonal(of.G), 1e-300) / v
-        return _SMALLEST * D, _LARGEST * D
-
-    def _step(self, em: bool) -> float:
-        """Update precisions and noise, and return what it has gained."""
-        self.n_steps += 1
-        at, terms, of = self.point, self.terms, self._functions(self.indices)
-        d = np.diagonal(covariance(at.R))
-        gamma = np.clip(1.0 - at.s * d, 0.0, 1.0)
-        low, high = self._limits(of, at.v)
-        found = None
-        if not em:
-            s = solve_precisions(terms, gamma, at.mu**2, low, high)  # (BKM 134)
-            v = at.v
-            if terms.learns:  # (BKM 135 corrected)
-                freedom = max(terms.weight - float(np.sum(gamma)), 1e-9 * terms.weight)
-                v = terms.within((at.error + 2.0 * terms.rate) / (freedom + 2.0 * terms.shape))
-            for _ in range(1 + _HALVINGS):
-                found = evaluate(terms, of, s, v)
-                if found is not None and found.value >= at.value:
-                    break
-                found, s, v = None, np.sqrt(s * at.s), float(np.sqrt(v * at.v))
-        if found is None:
-            s = solve_precisions(terms, np.ones(len(d)), at.mu**2 + d, low, high)
-            v = at.v
-            if terms.learns:
-                left = at.error + at.v * float(np.sum(gamma))
-                v = terms.within((left + 2.0 * terms.rate) / (terms.weight + 2.0 * terms.shape))
-            found = evaluate(terms, of, s, v)
-            if found is None or found.value < at.value:  # by rounding
-                found = at
-        gain, self.point = found.value - at.value, found
-        self.history.append(found.value)
-        return gain
-
-    def _prune(self) -> float:
-        """Leave functions out that nothing is known of (s -> infinity); return what it gains."""
-        gained = 0.0
-        while len(self.indices) > 1:
-            at = self.point
-            xi = np.diagonal(covariance(at.R))
-            gamma = 1.0 - at.s * xi
-            now = 0.5 * (np.log(at.s * xi) + at.mu**2 / xi)
-            if not self.terms.is_flat:
-                now = now + self.terms.hyperprior.log_hyper(at.s)
-            goes = (gamma < _UNDETERMINED) & (now <= 0.0) & ~np.isin(self.indices, self._always)
-            if not np.any(goes):
-                break
-            kept = np.flatnonzero(~goes)
-            found = self._without(kept) if len(kept) else None
-            if found is None:  # they are not independent: only the one that gains most
-                kept = np.delete(np.arange(len(now)), int(np.argmin(np.where(goes, now, np.inf))))
-                found = self._without(kept)
-            if found is None:
-                break
-            gained += found.value - at.value
-            self.indices, self.point = self.indices[kept], found
-            self.history.append(found.value)
-        return gained
-
-    def _without(self, kept: Indices) -> Point | None:
-        at = self.point
-        found = evaluate(self.terms, self._functions(self.indices[kept]), at.s[kept], at.v)
-        if found is None or found.value < at.value - _ROUNDING * (1.0 + abs(at.value)):
-            return None
-        return found._replace(value=max(found.value, at.value))
+            return self._greedy(max_iter)
+        return super().grow(max_iter)
 
     # --- greedy growth --------------------------------------------------------------------------
 
@@ -265,9 +165,7 @@ class Updates:
                 i, rejected = (i + 1) % M, rejected + 1
                 continue
             indices = np.append(self.indices, i)
-            found = evaluate(
-                self.terms, self._functions(indices), np.append(self.point.s, best[0]), self.point.v
-            )
+            found = self.evaluate(indices, np.append(self.point.s, best[0]), self.point.v)
             if found is None or found.value < self.point.value:
                 i, rejected = (i + 1) % M, rejected + 1
                 continue

@@ -13,7 +13,6 @@ A weight w_i is a power of the likelihood, as everywhere: of weight 2 is a row t
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,12 +20,13 @@ from numpy.typing import NDArray
 from scipy.linalg import qr, solve_triangular
 
 from mercer.compute import blas_for
-from mercer.errors import BoundWarning, ConvergenceWarning, TooLargeError, warn
+from mercer.errors import BoundWarning, ConvergenceWarning, warn
 from mercer.inference._relevance_evidence import Terms
 from mercer.inference._relevance_fast import Fast
 from mercer.inference._relevance_problem import Hyperprior, Relevance, RelevanceProblem, Report
 from mercer.inference._relevance_robust import Heavy
 from mercer.inference._relevance_rows import Rows
+from mercer.inference._relevance_run import checked_limit, require_memory, run
 from mercer.inference._relevance_updates import Updates
 from mercer.inference._relevance_variational import Variational
 
@@ -46,8 +46,6 @@ Indices = NDArray[np.intp]
 #: How the penalised evidence is maximised.
 ALGORITHMS = ("fast", "fixed_point", "em", "greedy", "variational")
 _LOG_2PI = float(np.log(2.0 * np.pi))
-# Bytes that the algorithms that keep a Gram matrix of all functions may take.
-_MOST = 2**33
 
 
 class Robust(NamedTuple):
@@ -98,10 +96,10 @@ def solve(
     if algorithm not in ALGORITHMS:
         names = ", ".join(map(repr, ALGORITHMS))
         raise ValueError(f"algorithm must be one of {names}, got {algorithm!r}")
-    limit = _checked(tol, max_iter)
+    limit = checked_limit(tol, max_iter)
     with blas_for(0 if algorithm == "fast" else problem.columns.size):
         if algorithm != "fast":
-            _require_memory(problem, algorithm)
+            require_memory(problem.columns, algorithm)
         rows = Rows(problem)
         work: Any
         if algorithm == "fast":
@@ -110,7 +108,7 @@ def solve(
             work = Variational(problem, rows, tol, report)
         else:
             work = Updates(problem, rows, algorithm, tol, report)
-        status = _run(work, _beginning(start), limit)
+        status = run(work, _beginning(start), limit)
         return _finished(problem, rows, work, status)
 
 
@@ -142,48 +140,19 @@ def robust(
     """
     if degrees is not None and not (np.isfinite(degrees) and degrees > 0):
         raise ValueError(f"degrees must be a positive number or None, got {degrees!r}")
-    limit = _checked(tol, max_iter)
+    limit = checked_limit(tol, max_iter)
     with blas_for(0):
         work = Heavy(problem, degrees, tol, report)
-        status = _run(work, _beginning(start), limit)
+        status = run(work, _beginning(start), limit)
         fit = _finished(problem, work.rows, work, status)
         variances, scale = work.variances, work.scale
     return Robust(fit._replace(noise=variances), scale, scale / variances)
-
-
-def _checked(tol: float, max_iter: int | None) -> int:
-    if not (np.isfinite(tol) and tol > 0):
-        raise ValueError(f"tol must be a positive number of nats, got {tol!r}")
-    if max_iter is None:
-        return 1_000_000
-    if max_iter < 1 or max_iter != int(max_iter):
-        raise ValueError(f"max_iter must be a whole number from 1 on, got {max_iter!r}")
-    return int(max_iter)
-
-
-def _require_memory(problem: RelevanceProblem, algorithm: str) -> None:
-    n, M = problem.columns.n, problem.columns.size
-    needed = 8 * (2 * n * M + 4 * M * M)
-    if needed > _MOST:
-        raise TooLargeError(
-            f'"{algorithm}" keeps all {M} functions at {n} rows and their Gram matrix: '
-            f'{needed / 2**30:.1f} GiB. "fast" computes columns as it wants them'
-        )
 
 
 def _beginning(start: Relevance | None) -> tuple[Indices, Floats, float] | None:
     if start is None:
         return None
     return start.indices, start.precisions, float(np.mean(start.noise))
-
-
-def _run(work: Any, start: tuple[Indices, Floats, float] | None, limit: int) -> str:
-    grow: Callable[[int], str] = work.grow
-    work.begin(start)
-    try:
-        return grow(limit)
-    except KeyboardInterrupt:
-        return "interrupted"
 
 
 def _finished(problem: RelevanceProblem, rows: Rows, work: Any, status: str) -> Relevance:

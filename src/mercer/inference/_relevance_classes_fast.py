@@ -1,0 +1,218 @@
+"""The sequential algorithm for one latent number a row, by the steps of the regression engine.
+
+Not an engine. At the mode the regression on the working response t + W^-1 g has the same posterior,
+with the rows' curvatures W for precisions. Under it the sparsity and quality of all functions cost
+a pass over the columns: S_j = phi_j'W phi_j - |R'^-1 Phi'W phi_j|^2 and Q_j = phi_j'g. As long as W
+is held, functions come, change and go by the steps of `mercer.linalg.precisions`, each O(kM). How
+many are taken before the mode is computed again is learned: more while the evidence gains what the
+regression said, fewer where it does not.
+
+That W changes with the mode is left out here, as in (BKM 134), though the ascent in all precisions
+counts it. Where the Laplace approximation is poor, narrow functions that separate the rows they are
+about, it is this term that would have many more of them come in, for an evidence that is not there.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.blas import dtrmm
+from scipy.linalg.lapack import dtrtri
+
+from mercer.inference._relevance_growth import Addition, Growth
+from mercer.inference._relevance_problem import Hyperprior, Report
+from mercer.inference._relevance_search import gains_of_exchange, likely, look, superfluous
+from mercer.inference._relevance_sites import Sites
+from mercer.inference._relevance_table import Table
+from mercer.linalg.precisions import (
+    ADD,
+    CHANGE,
+    COLLINEAR,
+    NOTHING,
+    REMOVE,
+    Model,
+    empty_model,
+    precisions,
+)
+
+__all__ = ["Sequential"]
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+# Steps inside the model for each function that comes in: so many, and a multiple of k.
+_RUN, _PER_FUNCTION = 8, 2
+# Functions that may come in before the mode is computed: a part of those in the model.
+_MOST = 0.25
+# The part of what the regression said that the evidence must gain, for longer and shorter runs.
+_GOOD, _POOR = 0.6, 0.3
+# Part of `tol` that a run of steps must gain, and steps of the ascent after one that did not.
+_PART, _MOVES = 0.1, 6
+
+
+class Sequential(Growth):
+    """A model of one latent number a row; see `Growth`."""
+
+    def __init__(
+        self,
+        table: Table,
+        sites: Sites,
+        hyperprior: Hyperprior,
+        always: Indices,
+        tol: float,
+        report: Report | None = None,
+    ) -> None:
+        super().__init__(table, sites, hyperprior, always, tol, report)
+        self._loops = precisions()
+        self._model: Model = empty_model(np.empty(table.size), min(64, table.size))
+        self._pace = 1.0
+        # Whether precisions change by the regression's steps too, until these first mislead.
+        self._rough = True
+
+    # --- the working regression -----------------------------------------------------------------
+
+    def _room(self, k: int) -> Model:
+        if k > len(self._model.s):
+            self._model = self._model.grown(min(max(k, 2 * len(self._model.s)), self.table.size))
+        return self._model
+
+    def refresh(self) -> None:
+        """Compute the statistics of all functions under the working regression."""
+        at, table, indices = self.point, self.table, self.indices
+        k = len(indices)
+        model = self._room(k)
+        table.weigh(at.bend[0, 0])
+        model.D[:] = table.D
+        model.G[:k] = table.grams(indices)
+        inverse, _ = dtrtri(at.R, lower=0)
+        model.whole[:] = k, 0
+        model.active[:k], model.s[:k], model.mu[:k] = indices, at.s, at.mu
+        model.Xi[:k, :k] = inverse @ inverse.T
+        model.numbers[:] = 1.0, 0.0, 1.0
+        U = dtrmm(1.0, inverse, model.G[:k].T, side=1)  # (M, k) = G'R^-1
+        model.S[:] = table.D - np.einsum("ij->i", np.square(U, out=U))
+        model.Q[:] = table.times(np.ascontiguousarray(at.pull[:, 0]))
+        model.place[:] = np.where(self._zero | (table.D <= 0), -1, 0)
+        model.place[list(self._aside)] = -1
+        model.place[indices] = 1
+        model.place[np.intersect1d(indices, self._always)] = 2
+
+    # --- steps ----------------------------------------------------------------------------------
+
+    def stride(self, max_iter: int) -> bool:
+        """Take steps with the rows' curvatures held, then compute the mode; False if none gains."""
+        adds = self._rough_run(max_iter - self.n_steps) if self._rough else self._additions_alone()
+        model = self._model
+        if not model.whole[1]:
+            return False
+        self.n_steps += int(model.whole[1])
+        k, said = int(model.whole[0]), float(model.numbers[1])
+        indices = np.array(model.active[:k], dtype=np.intp)
+        laplace = self.of(indices)
+        found = laplace.at(model.s[:k].copy(), model.mu[:k].copy())
+        if found is not None:
+            found = laplace.ascended(found, 1 if self._rough else 2, 0.0)
+            gain = found.value - self.point.value
+            if gain >= max(_PART * self.tol, _POOR * said if adds > 1 else 0.0):
+                if gain >= _GOOD * said:
+                    self._pace = min(2.0 * self._pace, max(1.0, _MOST * k))
+                self.take(indices, found)
+                return True
+        # It is undone.
+        if self._rough:
+            self._rough = False
+            if self.ascend(_MOVES, _PART * self.tol) == 0.0:
+                self.refresh()
+            return True
+        self.refresh()
+        if self._pace > 1.0:
+            self._pace = max(1.0, 0.25 * self._pace)
+            return True
+        return self.add_one()
+
+    def _rough_run(self, most: int) -> int:
+        """Let functions come, change and go; return how many have come."""
+        limit, adds = min(most, _RUN + _PER_FUNCTION * len(self.indices)), 0
+        while adds < int(self._pace):
+            what, which, s, gain = self._run(limit)
+            if what != ADD:
+                break
+            self._add(which, s, gain)
+            adds += 1
+        return adds
+
+    def _additions_alone(self) -> int:
+        """Let functions come, the others as they are; return how many have come."""
+        adds = 0
+        while adds < int(self._pace):
+            found = self.additions(1)
+            if not found:
+                break
+            self._add(*found[0])
+            adds += 1
+        return adds
+
+    def _run(self, limit: int) -> tuple[int, int, float, float]:
+        """Take steps inside the model, and return what should be added, with what it gains."""
+        model = self._model
+        if self.penalty.is_flat:
+            found = self._loops.run(model, self.tol, limit)
+            return int(found[0]), int(found[1]), float(found[2]), float(found[3])
+        for _ in range(limit):
+            what, which, s, gain = look(model, self.penalty.hyperprior)
+            if gain < self.tol:
+                which = superfluous(model, self.penalty.hyperprior)
+                if which < 0:
+                    return NOTHING, -1, 0.0, gain
+                what, gain = REMOVE, 0.0
+            if what == ADD:
+                return what, which, s, gain
+            model.numbers[1] += gain
+            if what == CHANGE:
+                self._loops.change(model, which, s)
+            else:
+                self._loops.remove(model, which)
+        return NOTHING, -1, 0.0, self.tol
+
+    def _add(self, i: int, s: float, gain: float) -> None:
+        model = self._room(int(self._model.whole[0]) + 1)
+        wanted = None if self.table.is_stored else lambda: likely(model, self.table)
+        model.G[model.whole[0]] = self.table.gram(i, wanted)
+        self._loops.insert(model, i, s)
+        model.numbers[1] += gain
+
+    def additions(self, many: int) -> list[Addition]:
+        """Return the best functions outside the model."""
+        model = self._model
+        model.place[list(self._aside)] = -1
+        outside = np.flatnonzero((model.place == 0) & (model.S > 0))
+        S, Q = model.S[outside], model.Q[outside]
+        s, gain = self.penalty.hyperprior.best_precision(S, Q)
+        there = np.isfinite(s) & (gain >= self.tol)
+        s = np.where(there, s, 1.0)
+        there &= s + S > COLLINEAR * (s + model.D[outside])
+        order = np.argsort(-np.where(there, gain, 0.0), kind="stable")[:many]
+        return [(int(outside[i]), float(s[i]), float(gain[i])) for i in order if there[i]]
+
+    def worth(self) -> Floats:
+        """Return what the working regression would lose with each function."""
+        model, k = self._model, len(self.indices)
+        xi, s = np.diagonal(model.Xi)[:k], model.s[:k]
+        worth = 0.5 * (np.log(s * xi) + model.mu[:k] ** 2 / xi)
+        if not self.penalty.is_flat:
+            worth = worth + self.penalty.hyperprior.log_hyper(s)
+        return np.asarray(worth)
+
+    def swaps(self) -> list[tuple[int, int, float]]:
+        """Return exchanges that gain under the working regression, best first."""
+        model, found = self._model, []
+        k = len(self.indices)
+        for j, i in gains_of_exchange(model, self.penalty, self.tol):
+            at = int(np.flatnonzero(self.indices == j)[0])
+            xi = float(model.Xi[at, at])
+            t = float(model.Xi[at, :k] @ model.G[:k, i])
+            S, Q = model.S[i] + t * t / xi, model.Q[i] + t * model.mu[at] / xi
+            s, _ = self.penalty.hyperprior.best_precision(np.array([S]), np.array([Q]))
+            if np.isfinite(s[0]):
+                found.append((j, i, float(s[0])))
+        return found

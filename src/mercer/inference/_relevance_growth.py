@@ -1,0 +1,256 @@
+"""A model under Laplace's evidence that grows and shrinks; no step lowers the penalised evidence.
+
+Not an engine; `relevance_classes` has the model and the notation. What is likely to gain is found
+on the working regression of the Laplace approximation; how, is for the subclass to say. Whether it
+does gain is seen when the mode has been computed again: a step that turns out to lower the evidence
+is undone, and the function that was to come in is set aside, until nothing else gains.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.inference._relevance_ascent import Penalty
+from mercer.inference._relevance_laplace import Laplace
+from mercer.inference._relevance_mode import Mode
+from mercer.inference._relevance_problem import Hyperprior, Report
+from mercer.inference._relevance_sites import Sites
+from mercer.inference._relevance_table import Table
+
+__all__ = ["Addition", "Growth"]
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+#: A function that may come in, its precision, and what it is thought to gain.
+Addition = tuple[int, float, float]
+
+# Steps of all precisions at once: where single steps have settled, and at the end; and the part of
+# `tol` that they gain at least.
+_SETTLED, _END = 12, 200
+_PART = 0.1
+# A function that is thought to be worth less, in nats, is tried to be left out; so many of them.
+_LITTLE, _TRIALS = 0.3, 8
+# Rounds of exchanges.
+_EXCHANGES = 12
+_ROUNDING = 1e-12
+
+
+class Growth(ABC):
+    """A model that grows.
+
+    Parameters
+    ----------
+    table : Table
+        All functions, at the rows that have a weight.
+    sites : Sites
+        Of these rows.
+    hyperprior : Hyperprior
+    always : functions that stay
+    tol : float
+        What a step must gain, in nats.
+    report : function, optional
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        sites: Sites,
+        hyperprior: Hyperprior,
+        always: Indices,
+        tol: float,
+        report: Report | None = None,
+    ) -> None:
+        self.table, self.sites, self.tol, self._report = table, sites, tol, report
+        self.penalty = Penalty(hyperprior)
+        self._always = np.unique(np.asarray(always, dtype=np.intp))
+        table.weigh(table.weights)
+        self.widths = np.where(table.D > 0, table.D / table.weight, 1.0)  # (M,)
+        self._zero = table.D <= 0
+        self.history: list[float] = []
+        self.n_steps = 0
+        self._aside: set[int] = set()
+        self._exchanges = 0
+        self.point: Mode
+        self.indices: Indices
+
+    # --- for subclasses -------------------------------------------------------------------------
+
+    @abstractmethod
+    def refresh(self) -> None:
+        """Compute what the search needs, afresh, at `point`."""
+
+    @abstractmethod
+    def stride(self, max_iter: int) -> bool:
+        """Take steps that are thought to gain `tol`; False if there are none."""
+
+    @abstractmethod
+    def additions(self, many: int) -> list[Addition]:
+        """Return functions that are thought to gain `tol` and are not set aside, best first."""
+
+    @abstractmethod
+    def worth(self) -> Floats:
+        """Return what each function in the model is thought to be worth, (k,), in nats."""
+
+    @abstractmethod
+    def swaps(self) -> list[tuple[int, int, float]]:
+        """Return exchanges (j, i, s) that are thought to gain: j goes, i comes with s."""
+
+    # --- beginning ------------------------------------------------------------------------------
+
+    def begin(self, start: tuple[Indices, Floats] | None) -> None:
+        """Take the first functions: those given, or those that are always in, or the best one."""
+        t = np.zeros((self.table.n, self.sites.width))
+        pull, bend = self.sites.slopes(t)
+        self.table.weigh(np.mean(np.einsum("cci->ci", bend), axis=0))
+        D = self.table.D
+        P2 = np.mean([self.table.times(np.ascontiguousarray(g)) ** 2 for g in pull.T], axis=0)
+        if start is not None:
+            missing = np.setdiff1d(self._always, start[0])
+            indices = np.append(start[0], missing).astype(np.intp)
+            s = np.append(start[1], _alone(D[missing], P2[missing]))
+        else:
+            indices = self._always
+            if not len(indices):
+                ratio = np.where(D > 0, P2 / np.where(D > 0, D, 1.0), -1.0)
+                indices = np.array([int(np.argmax(ratio))])
+            s = _alone(D[indices], P2[indices])
+        laplace = self.of(indices)
+        point = laplace.at(s)
+        while point is None:  # they are too alike: firmer priors
+            s = 8.0 * np.maximum(s, 1e-6 * self.widths[indices])
+            point = laplace.at(s)
+        self.take(indices, point)
+
+    def of(self, indices: Indices) -> Laplace:
+        """Return the evidence of some functions."""
+        return Laplace(self.sites, self.penalty, self.table.plain(indices), self.widths[indices])
+
+    # --- steps ----------------------------------------------------------------------------------
+
+    def take(self, indices: Indices, point: Mode) -> None:
+        """Make this the model, and tell of it."""
+        self.point, self.indices = point, indices
+        self.history.append(point.value)
+        self.refresh()
+        if self._report is not None:
+            self._report(self.n_steps, point.value, len(indices))
+
+    def trial(self, indices: Indices, s: Floats, steps: int, least: float) -> Mode | None:
+        """Return the mode of another model, if it gains so much; all precisions may move for it."""
+        start = np.zeros((len(indices), self.sites.width))
+        place = {int(j): at for at, j in enumerate(self.indices)}
+        for at, j in enumerate(indices):
+            if int(j) in place:
+                start[at] = self.point.theta[place[int(j)]]
+        laplace, wanted = self.of(indices), self.point.value + least
+        found = laplace.at(s, start)
+        if found is not None and found.value < wanted and steps:
+            found = laplace.ascended(found, steps, _PART * self.tol)
+        return found if found is not None and found.value >= wanted else None
+
+    def ascend(self, steps: int, tol: float) -> float:
+        """Move all precisions, and return what that has gained."""
+        before = self.point.value
+        found = self.of(self.indices).ascended(self.point, steps, tol)
+        if found is not self.point:
+            self.take(self.indices, found)
+        return self.point.value - before
+
+    def polish(self) -> None:
+        """Move all precisions to where the gradient is 0."""
+        laplace = self.of(self.indices)
+        found = laplace.ascended(self.point, _SETTLED, 1e-6)
+        found = laplace.polished(found, _END)
+        if found is not self.point:
+            self.take(self.indices, found)
+
+    def add_one(self) -> bool:
+        """Add the first of the best functions that does gain, and set others aside."""
+        for i, s, _ in self.additions(_TRIALS):
+            self.n_steps += 1
+            indices = np.append(self.indices, i)
+            found = self.trial(indices, np.append(self.point.s, s), 2, _PART * self.tol)
+            if found is not None:
+                self.take(indices, found)
+                return True
+            self._aside.add(i)
+        return False
+
+    def prune(self, trials: int = _TRIALS) -> bool:
+        """Leave functions out that the model is no worse without; so many trials for each."""
+        done = False
+        for _ in range(len(self.indices)):
+            if not self._leave_one_out(trials):
+                break
+            done = True
+        return done
+
+    def _leave_one_out(self, trials: int) -> bool:
+        worth = np.where(np.isin(self.indices, self._always), np.inf, self.worth())
+        for j in np.argsort(worth, kind="stable")[:trials]:
+            if len(self.indices) == 1 or worth[j] > _LITTLE:
+                break
+            self.n_steps += 1
+            kept = np.delete(np.arange(len(self.indices)), j)
+            rounding = -_ROUNDING * (1.0 + abs(self.point.value))
+            found = self.trial(self.indices[kept], self.point.s[kept], 2, rounding)
+            if found is not None:
+                value = max(found.value, self.point.value)
+                self.take(self.indices[kept], found._replace(value=value))
+                return True
+        return False
+
+    def exchange(self) -> bool:
+        """Exchange functions of the model for others where that gains; False if none does."""
+        done = False
+        for j, i, s in self.swaps()[:_TRIALS]:
+            place = np.flatnonzero(self.indices == j)
+            if not len(place) or i in self.indices:
+                continue
+            self.n_steps += 1
+            indices, precisions = self.indices.copy(), self.point.s.copy()
+            indices[place[0]], precisions[place[0]] = i, s
+            found = self.trial(indices, precisions, 1, 0.5 * self.tol)
+            if found is not None:
+                self.take(indices, found)
+                done = True
+        return done
+
+    # --- the algorithm --------------------------------------------------------------------------
+
+    def grow(self, max_iter: int) -> str:
+        """Take steps until none gains `tol`; return the status."""
+        while self.n_steps < max_iter:
+            if self.stride(max_iter):
+                continue
+            if self._settle():
+                return "converged"
+        self.polish()
+        return "stopped"
+
+    def _settle(self) -> bool:
+        """Move all precisions to where they gain nothing more; True if no step gains then."""
+        before = self.point.value
+        self.ascend(_SETTLED, _PART * self.tol)
+        self.prune(1)
+        if self.point.value - before >= self.tol or self.add_one():
+            return False
+        if self._exchanges < _EXCHANGES and self.exchange():
+            self._exchanges += 1
+            return False
+        self.polish()
+        while self.prune():
+            self.polish()
+        if self._aside:  # what was set aside in another model may gain in this one
+            self._aside.clear()
+            self.refresh()
+        return not self.add_one()
+
+
+def _alone(S: Floats, Q2: Floats) -> Floats:
+    """Return the best precisions of functions that each are alone in the model."""
+    S = np.where(S > 0, S, 1.0)
+    return np.asarray(S * S / np.maximum(Q2 - S, 1e-3 * S))

@@ -1,0 +1,46 @@
+"""What the fronts of the relevance engines share: limits, memory, and the run itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mercer.errors import TooLargeError
+from mercer.inference._columns import Columns
+
+__all__ = ["checked_limit", "require_memory", "run"]
+
+# Bytes that the algorithms that keep a Gram matrix of all functions may take.
+_MOST = 2**33
+
+
+def checked_limit(tol: float, max_iter: int | None) -> int:
+    """Return how many steps there may be; ValueError if that, or tol, is not to be had."""
+    if not (np.isfinite(tol) and tol > 0):
+        raise ValueError(f"tol must be a positive number of nats, got {tol!r}")
+    if max_iter is None:
+        return 1_000_000
+    if max_iter < 1 or max_iter != int(max_iter):
+        raise ValueError(f"max_iter must be a whole number from 1 on, got {max_iter!r}")
+    return int(max_iter)
+
+
+def require_memory(columns: Columns, algorithm: str) -> None:
+    """Raise TooLargeError where a Gram matrix of all functions does not fit."""
+    n, M = columns.n, columns.size
+    needed = 8 * (2 * n * M + 4 * M * M)
+    if needed > _MOST:
+        raise TooLargeError(
+            f'"{algorithm}" keeps all {M} functions at {n} rows and their Gram matrix: '
+            f'{needed / 2**30:.1f} GiB. "fast" computes columns as it wants them'
+        )
+
+
+def run(work: Any, start: Any, limit: int) -> str:
+    """Let an algorithm begin and grow; return the status."""
+    work.begin(start)
+    try:
+        return str(work.grow(limit))
+    except KeyboardInterrupt:
+        return "interrupted"

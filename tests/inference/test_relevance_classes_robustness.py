@@ -1,0 +1,226 @@
+"""Labels that relevance vector machines stumble over: separable, rare, repeated; and bad input."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mercer.errors import ConvergenceWarning, TooLargeError
+from mercer.inference import _relevance_run
+from mercer.inference._columns import ArrayColumns, JoinedColumns, KernelColumns
+from mercer.inference.relevance_classes import (
+    ALGORITHMS,
+    ClassesProblem,
+    MultinomialProblem,
+    multinomial,
+    solve,
+)
+from mercer.kernels import RBF
+from mercer.likelihoods import Gaussian, Laplace, Logistic, SoftLabels, StudentT
+
+from .relevance_cases import Flat
+from .relevance_class_cases import circles, sectors
+
+
+def fitted(Phi, y, algorithm="fast", weights=None, **given):
+    n = len(y)
+    own = ClassesProblem(ArrayColumns(Phi), y, np.zeros(n), weights, Flat(), **given)
+    fit = solve(own, algorithm)
+    assert fit.status == "converged"
+    assert np.all(np.diff(fit.history) >= 0)
+    assert len(fit.indices) >= 1
+    for part in fit[1:6]:
+        assert np.all(np.isfinite(part))
+    down = Phi[:, fit.indices].T @ (
+        (1.0 if weights is None else weights) * Logistic().derivatives(y, fit.latent)[0]
+    )
+    scale = 1.0 + np.linalg.norm(fit.precisions * fit.mean)
+    np.testing.assert_allclose(down, fit.precisions * fit.mean, atol=1e-7 * scale)
+    return fit
+
+
+@pytest.mark.parametrize("algorithm", ["fast", "fixed_point"])
+@pytest.mark.parametrize("margin", [0.0, 1.0, 100.0])
+@pytest.mark.filterwarnings("ignore::mercer.errors.BoundWarning")
+def test_separable_classes(algorithm, margin):
+    X = np.random.default_rng(0).normal(size=(60, 1))
+    y = np.where(X[:, 0] > 0, 1.0, -1.0)
+    X = X + margin * y[:, None]
+    for Phi in (X, np.hstack([RBF(1.0)(X, X), np.ones((60, 1))])):
+        fit = fitted(Phi, y, algorithm)
+        assert np.all(np.sign(fit.latent) == y)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.filterwarnings("ignore::mercer.errors.BoundWarning")
+def test_two_rows_and_one_function(algorithm):
+    fitted(np.array([[1.0], [-1.0]]), np.array([1.0, -1.0]), algorithm)
+    fitted(np.array([[1.0], [1.0]]), np.array([1.0, -1.0]), algorithm)
+
+
+@pytest.mark.parametrize("algorithm", ["fast", "fixed_point"])
+def test_repeated_rows_and_identical_and_constant_columns(algorithm):
+    X, y = circles(40)
+    X, y = np.repeat(X, 2, axis=0), np.repeat(y, 2)
+    K = RBF(1.0)(X, X)  # every column twice
+    Phi = np.hstack([K, np.ones((80, 2)), np.zeros((80, 1)), np.full((80, 1), 7.0)])
+    fit = fitted(Phi, y, algorithm)
+    assert not {82} & set(fit.indices)
+    fitted(Phi, y, algorithm, always=[80, 81])
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_functions_that_say_nothing(algorithm):
+    y = np.where(np.arange(40) % 2 == 0, 1.0, -1.0)
+    Phi = np.random.default_rng(0).normal(size=(40, 3))
+    fit = fitted(Phi, y, algorithm)
+    assert len(fit.indices) >= 1
+    zero = fitted(np.zeros((40, 2)), y, algorithm)
+    np.testing.assert_array_equal(zero.latent, 0.0)
+
+
+@pytest.mark.parametrize("algorithm", ["fast", "fixed_point"])
+def test_a_rare_class(algorithm):
+    X, _ = circles(150)
+    y = np.where(np.arange(150) % 30 == 0, 1.0, -1.0)
+    X[y > 0] += 2.5
+    Phi = np.hstack([RBF(1.0)(X, X), np.ones((150, 1))])
+    fit = fitted(Phi, y, algorithm, always=[150])
+    assert np.mean(fit.latent[y > 0]) > np.mean(fit.latent[y < 0]) + 1.0
+    balanced = fitted(Phi, y, algorithm, weights=np.where(y > 0, 29.0, 1.0), always=[150])
+    assert np.mean(balanced.latent > 0) >= np.mean(fit.latent > 0)
+
+
+def test_columns_of_any_size():
+    X, y = circles(50)
+    K = RBF(1.0)(X, X)
+    found = [fitted(scale * K, y).objective for scale in (1e-6, 1.0, 1e6)]
+    np.testing.assert_allclose(found, found[0], atol=0.05)
+
+
+def test_ctrl_c_leaves_the_best_model_so_far():
+    X, y = circles(60)
+    seen = []
+
+    def report(step, value, k):
+        seen.append(value)
+        if len(seen) == 4:
+            raise KeyboardInterrupt
+
+    own = ClassesProblem(KernelColumns(RBF(0.8), X), y, np.zeros(60), None, Flat())
+    fit = solve(own, report=report)
+    assert fit.status == "interrupted"
+    assert fit.objective == seen[-1] == fit.history[-1]
+
+
+def test_steps_that_are_too_few():
+    X, c = sectors(60)
+    own = MultinomialProblem(
+        KernelColumns(RBF(0.8), X), np.eye(3)[c], np.zeros((60, 3)), None, Flat()
+    )
+    with pytest.warns(ConvergenceWarning, match="raise max_iter"):
+        fit = multinomial(own, max_iter=1)
+    assert fit.status == "stopped"
+
+
+# --- bad input ------------------------------------------------------------------------------------
+
+
+def given(**changes):
+    X, y = circles(12)
+    options = {
+        "columns": KernelColumns(RBF(1.0), X),
+        "y": y,
+        "mean": np.zeros(12),
+        "weights": None,
+        "hyperprior": Flat(),
+    }
+    return ClassesProblem(**{**options, **changes})
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"y": np.ones(12)}, "both classes are wanted, all rows that have a weight have 1"),
+        ({"y": np.arange(12.0)}, "labels must be -1 and 1, got"),
+        ({"y": np.ones(11)}, "y must have shape"),
+        ({"mean": np.full(12, np.nan)}, "mean must be finite"),
+        ({"weights": np.full(12, -1.0)}, "weights must be finite and not negative"),
+        ({"weights": np.zeros(12)}, "at least one row with a weight"),
+        ({"weights": np.ones(3)}, "weights must have shape"),
+        ({"always": [12]}, "always must hold columns from 0 to 11"),
+        ({"columns": ArrayColumns(np.empty((12, 0)))}, "one row and one column"),
+        ({"likelihood": StudentT(4.0, 1.0)}, "log-concave and twice differentiable"),
+        ({"likelihood": Laplace(1.0)}, "log-concave and twice differentiable"),
+        ({"likelihood": Gaussian(1.0)}, "`relevance` is the engine"),
+    ],
+)
+def test_bad_problems(changes, message):
+    with pytest.raises(ValueError, match=message):
+        given(**changes)
+
+
+def test_one_class_when_the_other_has_no_weight():
+    _, y = circles(12)
+    with pytest.raises(ValueError, match="both classes"):
+        given(weights=(y > 0).astype(float))
+
+
+def test_soft_labels():
+    X, y = circles(40)
+    soft = np.clip(0.5 + 0.45 * y, 0.0, 1.0)
+    own = ClassesProblem(
+        KernelColumns(RBF(1.0), X), soft, np.zeros(40), None, Flat(), SoftLabels(Logistic())
+    )
+    assert np.mean((solve(own).latent > 0) == (y > 0)) > 0.7
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"Y": np.ones((12, 1))}, "at least two classes"),
+        ({"Y": np.ones((12, 2))}, "must be a distribution"),
+        ({"Y": np.eye(3)[np.zeros(12, int)]}, "two classes at least"),
+        ({"mean": np.zeros(12)}, "mean must have shape"),
+        ({"weights": np.zeros(12)}, "at least one row with a weight"),
+        ({"always": [-1]}, "always must hold"),
+    ],
+)
+def test_bad_multinomial_problems(changes, message):
+    X, c = sectors(12)
+    options = {
+        "columns": KernelColumns(RBF(1.0), X),
+        "Y": np.eye(3)[c],
+        "mean": np.zeros((12, 3)),
+        "weights": None,
+        "hyperprior": Flat(),
+    }
+    with pytest.raises(ValueError, match=message):
+        MultinomialProblem(**{**options, **changes})
+
+
+def test_algorithms_that_are_not_offered(monkeypatch):
+    with pytest.raises(ValueError, match="'fast', 'fixed_point', 'em' for labels, got 'greedy'"):
+        solve(given(), "greedy")
+    X, c = sectors(12)
+    several = MultinomialProblem(
+        KernelColumns(RBF(1.0), X), np.eye(3)[c], np.zeros((12, 3)), None, Flat()
+    )
+    with pytest.raises(ValueError, match='must be "fast" for classes together'):
+        multinomial(several, "em")
+    for bad in (0.0, -1.0, np.nan):
+        with pytest.raises(ValueError, match="tol must be"):
+            solve(given(), tol=bad)
+    with pytest.raises(ValueError, match="max_iter must be"):
+        multinomial(several, max_iter=0)
+    monkeypatch.setattr(_relevance_run, "_MOST", 100)
+    with pytest.raises(TooLargeError, match='"em" keeps all 12 functions'):
+        solve(given(), "em")
+
+
+def test_joined_columns_of_which_all_stay():
+    X, _ = circles(4)
+    columns = JoinedColumns([KernelColumns(RBF(1.0), X), ArrayColumns(np.ones((4, 1)))])
+    y = np.array([1.0, -1.0, 1.0, -1.0])
+    own = ClassesProblem(columns, y, np.zeros(4), None, Flat(), always=range(5))
+    assert len(solve(own).indices) == 5
