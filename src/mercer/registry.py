@@ -42,6 +42,7 @@ _ELSEWHERE = (
     "mercer.estimators.online_classifier",
     "mercer.estimators.laplacian_regressor",
     "mercer.estimators.laplacian_classifier",
+    "mercer.estimators.relevance_regressor",
     "mercer.estimators.committee",
     "mercer.estimators.transductive",
     "mercer.compat",

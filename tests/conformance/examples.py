@@ -20,6 +20,7 @@ from mercer import (
     LaplacianProcessRegressor,
     OnlineGPClassifier,
     OnlineGPRegressor,
+    RelevanceVectorRegressor,
     SparseGPClassifier,
     SparseGPRegressor,
     SparseGreedyGPRegressor,
@@ -28,6 +29,7 @@ from mercer import (
     kernels,
     likelihoods,
     means,
+    priors,
 )
 from mercer.kernels import RBF, Matern, Tanh
 from mercer.likelihoods import Gaussian
@@ -370,6 +372,31 @@ ESTIMATORS: dict[type, list[Example]] = {
                 n_sweeps=2,
             )
         ),
+    ],
+    RelevanceVectorRegressor: [
+        Example(RelevanceVectorRegressor(max_iter=5)),
+        Example(RelevanceVectorRegressor(RBF(1.3), optimizer=None)),
+        Example(
+            RelevanceVectorRegressor(
+                1.5 * Matern(ARD, nu=2.5) + 0.3, mean="linear", normalize_y=True, max_iter=3
+            )
+        ),
+        Example(
+            RelevanceVectorRegressor(
+                [RBF(1.3), Tanh(0.5, 0.3)],
+                hyperprior=priors.GammaPrecision(1e-3, 1e-3),
+                algorithm="fixed_point",
+                optimizer=None,
+            )
+        ),
+        Example(RelevanceVectorRegressor(RBF(1.3), noise=0.1, augment=True, optimizer=None)),
+        Example(
+            RelevanceVectorRegressor(
+                RBF(1.3), centres=POINTS, functions=bumps, mean="zero", optimizer=None
+            ),
+            {"objects": {"bumps": bumps}},
+        ),
+        Example(RelevanceVectorRegressor(RBF(1.3), robust=True, optimizer=None)),
     ],
     SparseGPClassifier: [
         Example(SparseGPClassifier(2.0 * RBF(1.3), n_inducing=8, optimizer=None)),

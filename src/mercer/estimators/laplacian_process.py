@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import ConvergenceWarning, MercerWarning, UndeterminedWarning, warn
+from mercer.estimators.expansion_parts import fixed_mean, given_centres
 from mercer.estimators.laplacian_fit import (
     Chosen,
     Fitted,
@@ -46,7 +47,7 @@ from mercer.inference._expansion_posterior import expansion_posterior
 from mercer.inference._residual_noise import Noise
 from mercer.kernels import RBF, Kernel
 from mercer.likelihoods import Likelihood
-from mercer.means import Affine, Constant, Functions, Linear, Mean, Zero
+from mercer.means import Constant, Functions, Mean
 from mercer.posterior import Basis, Posterior, PrecomputedPredictive, Predictive, Stacked
 
 __all__ = ["LaplacianProcess", "Model"]
@@ -342,7 +343,7 @@ class _Frame:
             own = rows.centres
             self.centres, self.numbers = rows.X[own], rows.first[own]
         else:
-            self.centres = _given_centres(estimator.centres, kernel)
+            self.centres = given_centres(estimator.centres, kernel)
             self.numbers = np.arange(len(self.centres))
 
     def table(self, rows: Merged) -> Columns:
@@ -408,24 +409,10 @@ class _Frame:
             slope, offset, _ = fit.chosen.calibration
             if estimated and isinstance(mean, Constant):
                 coef, offset = np.append(coef[:-1], coef[-1] + offset), 0.0
-        fixed = _fixed(mean, slope, offset, p if len(self.model.scale) > 1 else None)
+        fixed = fixed_mean(mean, slope, offset, p if len(self.model.scale) > 1 else None)
         basis = Basis(self.kernel, points, features)
         units = float(ratio * self.model.scale[p])
         return expansion_posterior(basis, coef, fit.spread, ratio, fixed, units)
-
-
-def _fixed(mean: Mean, slope: float, offset: float, output: int | None) -> Mean:
-    """Return slope m(x) + offset for an output of the part of a mean that is not estimated."""
-    if isinstance(mean, (Zero, Constant)) or (isinstance(mean, Linear) and mean.estimate):
-        held = 0.0
-        if mean.estimate is None and mean.coefficients is not None:
-            values = mean.coefficients[0]
-            held = float(values[0 if output is None or values.size == 1 else output])
-        value = slope * held + offset
-        return Constant(value, estimate=None) if value else Zero()
-    if mean.estimate is None and (slope, offset, output) == (1.0, 0.0, None):
-        return mean
-    return Affine(mean, slope, offset, output)
 
 
 def _record(chosen: Chosen) -> dict[str, Floats] | None:
@@ -434,13 +421,6 @@ def _record(chosen: Chosen) -> dict[str, Floats] | None:
     if path is None:
         return None
     return {"penalty": path.penalties, "value": path.values, "n_active": path.active}
-
-
-def _given_centres(centres: Any, kernel: Kernel) -> Any:
-    """Return the centres as the kernel takes them."""
-    if len(centres) == 0:
-        return np.empty((0, 0))
-    return kernel.inputs(centres, "centres")
 
 
 def _deviation(y: Floats, weights: Floats) -> float:

@@ -209,6 +209,12 @@ class Heavy:
                 self.history.append(value)
 
     @property
+    def is_at_floor(self) -> bool:
+        """Whether the rows' variances are about the least that they may be."""
+        common = self._common
+        return self._e > 0 and common.learns and self.scale <= common.floor * (1.0 + 1e-9)
+
+    @property
     def variances(self) -> Floats:
         """The variances of all rows, (n,); of rows without a weight, what EM's update gives."""
         kept = self._plain.kept

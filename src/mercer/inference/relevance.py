@@ -146,6 +146,8 @@ def robust(
         status = run(work, _beginning(start), limit)
         fit = _finished(problem, work.rows, work, status)
         variances, scale = work.variances, work.scale
+        if work.is_at_floor:
+            _warn_of_floor(scale)
     return Robust(fit._replace(noise=variances), scale, scale / variances)
 
 
@@ -153,6 +155,14 @@ def _beginning(start: Relevance | None) -> tuple[Indices, Floats, float] | None:
     if start is None:
         return None
     return start.indices, start.precisions, float(np.mean(start.noise))
+
+
+def _warn_of_floor(v: float) -> None:
+    warn(
+        f"the noise variance is at its floor, {v:.3g}: the functions fit the targets, all but "
+        "exactly. Error bars are not to be trusted; give `noise` if it is known",
+        BoundWarning,
+    )
 
 
 def _finished(problem: RelevanceProblem, rows: Rows, work: Any, status: str) -> Relevance:
@@ -173,11 +183,7 @@ def _finished(problem: RelevanceProblem, rows: Rows, work: Any, status: str) -> 
     if isinstance(work, Variational):
         evidence = float(history[-1])
     if terms.learns and v <= terms.floor * (1.0 + 1e-9):
-        warn(
-            f"the noise variance is at its floor, {v:.3g}: the functions fit the targets, all but "
-            "exactly. Error bars are not to be trusted; give `noise` if it is known",
-            BoundWarning,
-        )
+        _warn_of_floor(v)
     if status == "stopped":
         warn(
             f"the evidence was still increasing after {work.n_steps} steps; raise max_iter",

@@ -12,8 +12,10 @@ from mercer.posterior.stacked import Stacked
 from mercer.posterior.storage import load, save
 
 if TYPE_CHECKING:
+    from mercer.posterior._further_sections import FurtherSections
     from mercer.posterior._solved_rows import SolvedRows
     from mercer.posterior.augmented import AugmentedPredictive
+    from mercer.posterior.augmented_expansion import AugmentedExpansion
     from mercer.posterior.blocks import BlockPredictive
     from mercer.posterior.committee import CommitteePredictive, joint_committee
     from mercer.posterior.independent import IndependentPredictive
@@ -21,12 +23,14 @@ if TYPE_CHECKING:
     from mercer.posterior.training_blocks import TrainingBlocks
 
 __all__ = [
+    "AugmentedExpansion",
     "AugmentedPredictive",
     "Basis",
     "BlockPredictive",
     "CommitteePredictive",
     "Dense",
     "Factor",
+    "FurtherSections",
     "IndependentPredictive",
     "InputGradients",
     "InverseTriangular",
@@ -48,9 +52,11 @@ if not TYPE_CHECKING:  # exact models do not wait for what others predict with
     __getattr__, __dir__ = lazily(
         __name__,
         {
+            "AugmentedExpansion": "mercer.posterior.augmented_expansion",
             "AugmentedPredictive": "mercer.posterior.augmented",
             "BlockPredictive": "mercer.posterior.blocks",
             "CommitteePredictive": "mercer.posterior.committee",
+            "FurtherSections": "mercer.posterior._further_sections",
             "IndependentPredictive": "mercer.posterior.independent",
             "joint_committee": "mercer.posterior.committee",
             "NystromPredictive": "mercer.posterior.nystrom",

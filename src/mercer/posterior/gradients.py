@@ -12,7 +12,7 @@ from mercer.posterior.predictive import InputGradients
 if TYPE_CHECKING:
     from mercer.posterior.posterior import Posterior
 
-__all__ = ["input_gradients"]
+__all__ = ["input_gradients", "pull_phi"]
 
 Floats = NDArray[np.float64]
 
@@ -30,7 +30,7 @@ def input_gradients(posterior: Posterior, X: Any, blocks: list[slice]) -> InputG
         dmean[rows] = posterior.mean_function.gradient(Xb, P)
         for p in range(P):
             rise = np.tile(posterior.alpha[:, p], (len(Phi), 1))
-            dmean[rows, :, p] += scale[p] * _pull_phi(posterior, Xb, rise)
+            dmean[rows, :, p] += scale[p] * pull_phi(posterior, Xb, rise)
         prior_part = np.zeros((len(Xb), d))
         if posterior.weight:
             pulled = kernel.pullback_diag(Xb, np.ones(len(Xb))).X
@@ -38,13 +38,13 @@ def input_gradients(posterior: Posterior, X: Any, blocks: list[slice]) -> InputG
             prior_part += pulled
         for p in range(P if posterior.is_coupled else 1):
             # var = w k(x,x) - |A phi|^2 + |B phi|^2
-            shared = prior_part + _pull_phi(posterior, Xb, posterior.var_slope_from(Phi, p))
+            shared = prior_part + pull_phi(posterior, Xb, posterior.var_slope_from(Phi, p))
             outputs = slice(p, p + 1) if posterior.is_coupled else slice(None)
             dvar[rows, :, outputs] = shared[:, :, None] * scale[outputs] ** 2
     return InputGradients(dmean, dvar)
 
 
-def _pull_phi(posterior: Posterior, X: Floats, G: Floats) -> Floats:
+def pull_phi(posterior: Posterior, X: Floats, G: Floats) -> Floats:
     """Return the derivative (n, d) of sum(G * phi(X)) in X, a row each."""
     m, basis = posterior.n_basis, posterior.basis
     out = np.zeros(X.shape)

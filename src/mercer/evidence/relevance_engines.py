@@ -1,0 +1,146 @@
+"""Relevance vector machines for several columns of targets, which share their functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.inference._columns import ArrayColumns, Columns
+from mercer.inference._relevance_held import held
+from mercer.inference.relevance import Hyperprior, Relevance, RelevanceProblem, robust, solve
+
+__all__ = ["Machine", "Machines", "Numbers"]
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+
+class Machine(NamedTuple):
+    """A model of one column of targets.
+
+    fit : its functions, with `indices`, `objective` and `status`
+    scale : the variance of noise; what the rows' variances are about after a robust fit
+    outliers : (n,) scale over a row's variance after a robust fit; None after others
+    """
+
+    fit: Any
+    scale: float = 0.0
+    outliers: Floats | None = None
+
+
+class Machines(Protocol):
+    """What a search for parameters of the functions asks of an engine, and its targets."""
+
+    def solve(
+        self, columns: Columns, start: Sequence[Machine] | None, tol: float, final: bool = False
+    ) -> list[Machine]:
+        """Return models of all targets, from a start or without; `final` by the algorithm asked."""
+
+    def held(
+        self, Phi: Floats, indices: Indices, machines: Sequence[Machine]
+    ) -> tuple[float, Floats, list[Machine]] | None:
+        """Return the objective with the functions of the models held, Phi (n, k) their values.
+
+        With it come its derivative in Phi, and models to start from. `indices` (k,) says which
+        functions there are, those of all models together.
+        """
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Columns of numbers, each with a machine of its own.
+
+    Y, mean : (n, P) targets, and the part of them that is fixed
+    weights : (n,) powers of the likelihood, or None
+    hyperprior : of the precisions
+    n_always : how many of the last functions never leave the model
+    algorithm : by which the last of the fits is made
+    noise : (P,) variances that are known; None where they are learned
+    shape, rates : of the Gamma density of an inverse variance, the rate (P,) or one for all
+    heavy : whether rows have variances of their own
+    degrees : of freedom of these; None for a flat density
+    max_steps : of an algorithm
+    """
+
+    Y: Floats
+    mean: Floats
+    weights: Floats | None
+    hyperprior: Hyperprior
+    n_always: int = 0
+    algorithm: str = "fast"
+    noise: Floats | None = None
+    shape: float = 0.0
+    rates: Floats | float = 0.0
+    heavy: bool = False
+    degrees: float | None = 4.0
+    max_steps: int | None = None
+
+    def problem(self, columns: Columns, p: int, always: Sequence[int]) -> RelevanceProblem:
+        """Return the problem of one column of targets."""
+        return RelevanceProblem(
+            columns=columns,
+            y=np.ascontiguousarray(self.Y[:, p]),
+            mean=np.ascontiguousarray(self.mean[:, p]),
+            weights=self.weights,
+            hyperprior=self.hyperprior,
+            noise=None if self.noise is None else float(self.noise[p]),
+            noise_prior=(self.shape, float(np.broadcast_to(self.rates, self.Y.shape[1])[p])),
+            always=always,
+        )
+
+    def solve(
+        self, columns: Columns, start: Sequence[Machine] | None, tol: float, final: bool = False
+    ) -> list[Machine]:
+        """Return models of all targets, from a start or without; `final` by the algorithm asked."""
+        machines = []
+        always = range(columns.size - self.n_always, columns.size)
+        for p in range(self.Y.shape[1]):
+            problem = self.problem(columns, p, always)
+            begun = None if start is None else start[p].fit
+            options: dict[str, Any] = {"tol": tol, "max_iter": self.max_steps, "start": begun}
+            if self.heavy:
+                found = robust(problem, degrees=self.degrees, **options)
+                machines.append(Machine(*found))
+                continue
+            algorithm = self.algorithm if final else "fast"
+            if algorithm != "fast":  # which would leave out no function that a start has not
+                options["start"] = None
+            fit = solve(problem, algorithm, **options)
+            machines.append(Machine(fit, float(np.mean(fit.noise))))
+        return machines
+
+    def held(
+        self, Phi: Floats, indices: Indices, machines: Sequence[Machine]
+    ) -> tuple[float, Floats, list[Machine]] | None:
+        """Return the objective with the functions of the models held; see `Machines`."""
+        total, slopes, moved = 0.0, np.zeros(Phi.shape), []
+        for p, machine in enumerate(machines):
+            fit: Relevance = machine.fit
+            own = np.searchsorted(indices, fit.indices)
+            problem = self.problem(ArrayColumns(Phi[:, own]), p, ())
+            v = float(np.mean(fit.noise))
+            if self.heavy:  # whose rows keep their variances for the while
+                weights = (1.0 if self.weights is None else self.weights) / fit.noise
+                problem = _weighted(problem, np.asarray(weights))
+                v = 1.0
+            found = held(problem, fit.precisions, v)
+            if found is None:
+                return None
+            total += found.value
+            slopes[:, own] += found.columns
+            noise = fit.noise if self.heavy else found.noise
+            moved.append(
+                machine._replace(fit=fit._replace(precisions=found.precisions, noise=noise))
+            )
+        return total, slopes, moved
+
+
+def _weighted(problem: RelevanceProblem, weights: Floats) -> RelevanceProblem:
+    """Return the problem with these weights and a noise of 1."""
+    return RelevanceProblem(
+        problem.columns, problem.y, problem.mean, weights, problem.hyperprior, noise=1.0
+    )

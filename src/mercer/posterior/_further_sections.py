@@ -1,0 +1,66 @@
+"""Sections of further kernels, as explicit functions of a basis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mercer.kernels import Kernel
+from mercer.means import Mean
+from mercer.posterior.factors import frozen
+from mercer.registry import storable
+
+__all__ = ["FurtherSections"]
+
+Floats = NDArray[np.float64]
+
+
+@storable
+class FurtherSections(Mean):
+    """h(x) = [k_1(x, b), ..., k_2(x, b), ..., the regressors of another mean].
+
+    A `Basis` has sections of one kernel; those of others are explicit functions to it.
+
+    Parameters
+    ----------
+    kernels : sequence of Kernel
+    points : sequence of arrays
+        For each kernel its points, at least one.
+    rest : Mean, optional
+        Whose regressors come last.
+    """
+
+    def __init__(
+        self, kernels: Sequence[Kernel], points: Sequence[Any], rest: Mean | None = None
+    ) -> None:
+        self.kernels, self.rest = tuple(kernels), rest
+        self.points = tuple(
+            frozen(np.array(kernel.inputs(own)))
+            for kernel, own in zip(self.kernels, points, strict=True)
+        )
+        self._set()
+
+    def features(self, X: Any) -> Floats:
+        """Return the sections at the rows of X, then the regressors of `rest`, shape (n, r)."""
+        parts = [kernel(X, own) for kernel, own in zip(self.kernels, self.points, strict=True)]
+        if self.rest is not None:
+            parts.append(self.rest.features(X))
+        return np.hstack(parts)
+
+    def pull_features(self, X: Any, G: ArrayLike) -> Floats:
+        """Return the derivative of sum(G * features(X)) in X, shape (n, d)."""
+        G, start = np.asarray(G, dtype=float), 0
+        out = np.zeros(np.shape(X))
+        for kernel, own in zip(self.kernels, self.points, strict=True):
+            part = np.ascontiguousarray(G[:, start : start + len(own)])
+            out += kernel.pullback(X, own, part).X
+            start += len(own)
+        if self.rest is not None:
+            out += self.rest.pull_features(X, G[:, start:])
+        return out
+
+    def _options(self) -> dict[str, Any]:
+        return {"kernels": self.kernels, "points": self.points, "rest": self.rest}

@@ -1,0 +1,51 @@
+"""How near a point is to the functions of a degenerate posterior, beyond which it knows nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.posterior.posterior import Posterior
+
+__all__ = ["far_from", "reach_of"]
+
+Floats = NDArray[np.float64]
+
+# A point at which all sections have less than this part of their greatest values is far from them,
+# unless more than a part of the training rows would be so.
+_FAR, _ROWS = 0.01, 0.05
+# So many deviations from the rows, local functions have less than this part left.
+_AWAY, _VANISHED = 1e3, 1e-6
+
+
+def reach_of(posterior: Posterior, X: Any) -> Floats | None:
+    """Return what `far_from` needs: the greatest value of each section at rows X, and a threshold.
+
+    None where the functions do not vanish far from the rows, so that no point is far from them.
+    """
+    m = posterior.n_basis
+    if not m or not posterior.kernel.is_numeric:
+        return None
+    X = np.asarray(X, dtype=float)
+    Phi = np.abs(posterior.kernel(X, posterior.basis.points))
+    greatest = np.max(Phi, axis=0)
+    if not np.all(greatest > 0):
+        return None
+    low, high = np.min(X, axis=0), np.max(X, axis=0)
+    width = np.where(high > low, high - low, 1.0)
+    corners = np.vstack([low - _AWAY * width, high + _AWAY * width])
+    with np.errstate(over="ignore", under="ignore"):
+        there = np.abs(posterior.kernel(corners, posterior.basis.points))
+    if not np.all(there <= _VANISHED * greatest):
+        return None
+    near = np.max(Phi / greatest, axis=1)
+    return np.append(greatest, min(_FAR, float(np.quantile(near, _ROWS))))
+
+
+def far_from(posterior: Posterior, X: Any, reach: Floats) -> int:
+    """Return at how many rows of X no section has more than next to nothing of its size."""
+    X = posterior.kernel.inputs(X)
+    near = np.max(np.abs(posterior.kernel(X, posterior.basis.points)) / reach[:-1], axis=1)
+    return int(np.sum(near < reach[-1]))
