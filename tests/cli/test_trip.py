@@ -121,6 +121,18 @@ def test_an_expansion_has_the_prior_and_the_noise_that_are_asked_for(run, data, 
     assert "an option of --method laplacian, laplacian-classes" in run(*plain, code=2).stderr
 
 
+def test_relevance_vectors_tell_their_number_and_the_noise(run, data, new, tmp_path):
+    model = str(tmp_path / "relevance.mercer")
+    fitted = run("fit", data, "-t", "yield", "--method", "relevance", "-o", model).stdout
+    known = mercer.load(model).estimator
+    std = float(np.sqrt(known.noise_variance_))
+    for shown in (fitted, run("info", model).stdout):
+        assert f"{known.n_relevance_} kept of those at all rows" in shown
+        assert f"standard deviation {std:.4g}" in shown and "log evidence" in shown
+    run("predict", model, new, "-o", str(tmp_path / "predicted.csv"))
+    assert len(read_rows(tmp_path / "predicted.csv")) == 9
+
+
 def test_a_sparse_fit_is_that_of_the_estimator(run, data, new, tmp_path):
     model, out = tmp_path / "m.mercer", tmp_path / "out.csv"
     shown = run("fit", data, "-t", "yield", "--method", "sparse", "-o", model).stdout

@@ -374,7 +374,7 @@ ESTIMATORS: dict[type, list[Example]] = {
         ),
     ],
     RelevanceVectorRegressor: [
-        Example(RelevanceVectorRegressor(max_iter=5)),
+        Example(RelevanceVectorRegressor(max_iter=2)),
         Example(RelevanceVectorRegressor(RBF(1.3), optimizer=None)),
         Example(
             RelevanceVectorRegressor(
@@ -385,7 +385,6 @@ ESTIMATORS: dict[type, list[Example]] = {
             RelevanceVectorRegressor(
                 [RBF(1.3), Tanh(0.5, 0.3)],
                 hyperprior=priors.GammaPrecision(1e-3, 1e-3),
-                algorithm="fixed_point",
                 optimizer=None,
             )
         ),

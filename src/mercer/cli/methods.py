@@ -69,6 +69,12 @@ def _laplacian_classes(**options: Any) -> Any:
     return LaplacianProcessClassifier(**options)
 
 
+def _relevance(**options: Any) -> Any:
+    from mercer.estimators import RelevanceVectorRegressor
+
+    return RelevanceVectorRegressor(**options)
+
+
 _OWN = ("max_basis", "forget")
 _EXPANSION = ("prior", "prior_scale", "likelihood")
 _NOISES = ("gaussian", "laplace", "huber", "epsilon_insensitive")
@@ -98,4 +104,5 @@ METHODS = {
         own=_EXPANSION,
         likelihoods=_LOSSES,
     ),
+    "relevance": Method("as few kernels as the evidence asks for, with error bars", _relevance),
 }

@@ -80,6 +80,8 @@ def _quality(summary: dict[str, Any]) -> list[str]:
         of = "scale" if len(known["scales"]) == 1 else "scales"
         lines.append(f"prior          {known['prior']} with {of} {scales}")
         lines.append(f"likelihood     {known['likelihood']}")
+    if "relevance_vectors" in summary:
+        lines.append(f"functions      {summary['relevance_vectors']} kept of those at all rows")
     lines += _stream(summary)
     left = summary.get("leave_one_out")
     if left:

@@ -69,9 +69,10 @@ def summarise(
     if hasattr(estimator, "kernel_"):
         summary["fitted_kernel"] = repr(estimator.kernel_)
         # coefficients of an expansion carry the units of the targets, its kernel has none
-        unit = 0.0 if hasattr(estimator, "n_active_") else width**2
+        kept = getattr(estimator, "n_active_", getattr(estimator, "n_relevance_", None))
+        unit = width**2 if kept is None else 0.0
         terms = _terms_that_count(estimator.kernel_, X, unit, weights)
-        if getattr(estimator, "n_active_", 1) == 0:
+        if kept == 0:
             terms = []
         summary["explains_nothing"] = not terms
         summary["relevances"] = _relevances(terms, columns, X, weights)
@@ -80,6 +81,8 @@ def summarise(
         summary["noise_std"] = float(np.sqrt(noise))
     if hasattr(estimator, "n_active_"):
         summary["expansion"] = _expansion(estimator)
+    elif hasattr(estimator, "n_relevance_"):
+        summary["relevance_vectors"] = int(estimator.n_relevance_)
     elif hasattr(estimator, "gap_"):
         summary["gap"] = float(estimator.gap_)
         summary["basis"] = len(estimator.posterior_.basis.points)

@@ -16,6 +16,7 @@ from mercer.evidence.relevance_functions import Dictionary
 from mercer.kernels import Kernel
 from mercer.means import Functions, Mean
 from mercer.posterior import Basis, FurtherSections
+from mercer.posterior.basis import Regressors
 
 __all__ = ["Frame", "Model", "Relevant"]
 
@@ -131,10 +132,11 @@ class Frame:
         n_mean = self._regressors(functions.X[:1]).shape[1]
         n_given = 0 if functions.others is None else functions.others.shape[1] - n_mean
         given = others[others < n_given]
-        features: Mean | None = self.model.mean if n_mean else None
+        regressors = self.model.mean if n_mean else None
         if len(given):
             assert self.functions is not None
-            features = Functions(self.functions, given, features)
+            regressors = Functions(self.functions, given, regressors)
+        features: Regressors | None = regressors
         further = [k for k in range(1, len(self.kernels)) if len(sections[k])]
         points = [functions.centres_of(k)[own] for k, own in enumerate(sections)]
         if further:

@@ -38,7 +38,9 @@ Indices = NDArray[np.intp]
 # Rows by which kernels are chosen, at the most; rounds on all of them after that; starts that are
 # gone on with; and length scales that are tried, in units of those that a search begins with.
 _ROWS, _ROUNDS, _TRIES = 1000, 2, 2
-_FACTORS = (2.0, 0.5, 0.25, 0.125, 0.0625)
+_FACTORS = (2.0, 1.0, 0.5, 0.25, 0.125, 0.0625)
+# Nats that a step of the sparse algorithm must gain while kernels are looked for.
+_COARSE = 0.3
 # The worst that can be said of several functions comes first.
 _STATUS = ("interrupted", "stopped", "converged")
 
@@ -119,7 +121,7 @@ class RelevanceProcess(StorableEstimator, FittedProcess):
             )
         if status == "interrupted":
             warn("the fit was interrupted; the best model so far is kept", ConvergenceWarning)
-        return frame, Ended(functions, found, value, status), beta
+        return frame, Ended(functions, found, value, value, status), beta
 
     # --- the kernels --------------------------------------------------------------------------
 
@@ -138,14 +140,16 @@ class RelevanceProcess(StorableEstimator, FittedProcess):
         bounds = [kernel.with_bounds_from(units, 1.0).bounds for kernel in frame.kernels]
         limits = np.concatenate(bounds)
         tell(report, f"choosing the kernel by {len(some.Y)} rows")
+        charge = 0.5 * np.log(max(float(np.sum(rows.weights)), 2.0))
+        engine = frame.engine(some, beta)
         search = Search(
-            frame.engine(some, beta), limits, float(self.tol), int(self.max_iter), report=report
+            engine, limits, max(float(self.tol), _COARSE), charge, int(self.max_iter), report=report
         )
         functions = frame.dictionary(some)
         starts = width_starts(functions, _FACTORS)
         for _ in range(self.n_restarts):
             drawn = [kernel.draw_theta(rng) for kernel in frame.kernels]
-            starts.append(np.concatenate(drawn))
+            starts.insert(0, np.concatenate(drawn))
         end = search.best_of(functions, starts, _TRIES + self.n_restarts)
         frame = frame.with_kernels(end.functions.kernels)
         if len(some.Y) == len(rows.Y):
@@ -173,10 +177,8 @@ class RelevanceProcess(StorableEstimator, FittedProcess):
         elif widths is not None:
             own = [kernel.with_bounds_from(widths, 1.0).bounds for kernel in frame.kernels]
             limits = np.concatenate(own)
-        engine = frame.engine(rows, beta)
-        search = Search(
-            engine, limits, float(self.tol), int(self.max_iter), True, widths, report=report
-        )
+        engine, tol = frame.engine(rows, beta), float(self.tol)
+        search = Search(engine, limits, tol, 0.0, int(self.max_iter), True, widths, report=report)
         if start is None:
             start = search.solved(frame.dictionary(rows), None)
         tell(report, "moving centres")
@@ -215,16 +217,21 @@ class RelevanceProcess(StorableEstimator, FittedProcess):
         """Keep the posterior, or those of several functions side by side."""
         for name in ("posterior_", "posteriors_", "_augmented", "_reach"):
             self.__dict__.pop(name, None)
-        if len(posteriors) == 1:
-            self.posterior_ = posteriors[0]
-        else:
-            self.posteriors_ = posteriors
         self._augmented = augmented
+        if augmented is None and len(posteriors) == 1:
+            self.posterior_ = posteriors[0]
+        elif augmented is None:
+            self.posteriors_ = posteriors
         self._reach = [None] * len(posteriors)
         if augmented is None and not self._pairwise:
             self._reach = [reach_of(posterior, rows) for posterior in posteriors]
 
     def _absent(self, name: str) -> str | None:
+        if name in ("posterior_", "posteriors_") and self.__dict__.get("_augmented") is not None:
+            return (
+                "with augment=True new points need the training rows too, and there is no "
+                "posterior_: predictive_ is what predicts. augment=False has one"
+            )
         if name == "posterior_" and "posteriors_" in self.__dict__:
             return (
                 "there is no posterior_ of several functions, which have basis functions of their "
@@ -254,6 +261,8 @@ class RelevanceProcess(StorableEstimator, FittedProcess):
         return self._checked_inputs(X, self._kernels[0])
 
     def _posteriors(self) -> list[Posterior]:
+        if self._augmented is not None:
+            return [member.posterior for member in self._augmented]
         several = "posteriors_" in self.__dict__
         return self.posteriors_ if several else [self.posterior_]
 

@@ -5,6 +5,11 @@ smooth in the parameters of the kernels and in the centres, and L-BFGS-B goes up
 noise following. Both are done in turn, each from where the other has ended, so that the penalised
 evidence never decreases. It has many local optima in the width of the functions: the sparse
 algorithm is run at several of these first, and the best of them are gone on with.
+
+The evidence alone is no judge of widths. Functions so narrow that each is of one row have
+precisions that follow single targets, and more evidence than noise has: n of them gain 0.6 n nats
+on targets that are nothing but noise. Models are compared by evidence less half a logarithm of n
+for each of their functions, Schwarz's charge for a parameter that the rows determine.
 """
 
 from __future__ import annotations
@@ -29,8 +34,10 @@ Indices = NDArray[np.intp]
 # Iterations that the parameters move before the functions are looked at again; rounds of both at
 # the most; and what a round must gain for the next, in nats.
 _ITERATIONS, _ROUNDS, _GAIN = 12, 12, 0.1
-# What single steps must gain where widths are compared.
-_COARSE = 0.3
+# Starts are gone through from wide to narrow functions, up to models with this part of the rows.
+_MANY = 1.0 / 3.0
+# A climb ends where the score is below the best by the charge of so many functions.
+_LOST = 10.0
 # What a value that cannot be had counts below the start.
 _PENALTY = 1e4
 
@@ -41,12 +48,14 @@ class Ended(NamedTuple):
     functions : with the parameters and centres that were found
     machines : models of all targets
     value : penalised evidence, hyperpriors of the kernels included
+    score : the same less what the functions are charged
     status : "converged", "stopped" after so many iterations as there may be, or "interrupted"
     """
 
     functions: Dictionary
     machines: list[Machine]
     value: float
+    score: float
     status: str = "converged"
 
 
@@ -57,6 +66,7 @@ class Search:
     machines : the engine with its targets
     bounds : (p, 2) of the kernels' parameters
     tol : nats that a step of the sparse algorithm must gain
+    charge : nats for each function, where models are compared
     max_iter : iterations in the parameters from a start at the most
     centres : whether centres move too
     widths : (d,) units of the columns of the inputs, in which they do
@@ -66,6 +76,7 @@ class Search:
     machines: Machines
     bounds: Floats
     tol: float
+    charge: float
     max_iter: int
     centres: bool = False
     widths: Floats | None = None
@@ -75,37 +86,40 @@ class Search:
     start: int = 1
 
     def best_of(self, functions: Dictionary, starts: Sequence[Floats], tries: int) -> Ended:
-        """Return the best end of those starts that have the highest evidence before a search."""
+        """Return the best end of those starts that have the highest score before a search.
+
+        The starts are in order, from wide functions to narrow ones.
+        """
         begun: list[Ended] = []
+        n = len(functions.X)
         for theta in starts:
-            at = self.solved(functions.with_theta(np.clip(theta, *self.bounds.T)), None, _COARSE)
+            at = self.solved(functions.with_theta(np.clip(theta, *self.bounds.T)), None)
             begun.append(at)
-            if at.status == "interrupted":
+            many = max(len(machine.fit.indices) for machine in at.machines) > _MANY * n
+            if at.status == "interrupted" or (many and len(begun) > 1):
                 break
-        begun.sort(key=lambda end: -end.value)
+        begun.sort(key=lambda end: -end.score)
         best = begun[0]
         if any(end.status == "interrupted" for end in begun):
             return best._replace(status="interrupted")
         for number, begin in enumerate(begun[:tries]):
             self.start = number + 1
             end = self.climb(begin)
-            if number == 0 or end.value > best.value:
+            if number == 0 or end.score > best.score:
                 best = end
             if end.status == "interrupted":
                 return best._replace(status="interrupted")
         return best
 
-    def solved(
-        self, functions: Dictionary, start: Sequence[Machine] | None, tol: float | None = None
-    ) -> Ended:
+    def solved(self, functions: Dictionary, start: Sequence[Machine] | None) -> Ended:
         """Return what the sparse algorithm makes of functions as they are."""
-        found = self.machines.solve(functions.columns(), start, self.tol if tol is None else tol)
+        found = self.machines.solve(functions.columns(), start, self.tol)
         value = functions.log_prior + sum(machine.fit.objective for machine in found)
         status = "converged"
         if any(machine.fit.status == "interrupted" for machine in found):
             status = "interrupted"
         self._seen(functions.theta, value)
-        return Ended(functions, found, value, status)
+        return Ended(functions, found, value, value - self.charge * _count(found), status)
 
     def _seen(self, theta: Floats, value: float) -> None:
         self.thetas.append(np.array(theta))
@@ -114,26 +128,30 @@ class Search:
             self.report(self.start, len(self.values), value, max(self.values))
 
     def climb(self, at: Ended, rounds: int = _ROUNDS) -> Ended:
-        """Move parameters and choose functions in turn, until that gains little."""
-        left = self.max_iter
+        """Move parameters and choose functions in turn, until that gains little.
+
+        The evidence never decreases; of all that is passed the best by its score is returned.
+        """
+        left, best = self.max_iter, at
         for _ in range(rounds):
             if left < 1:
-                return at._replace(status="stopped")
+                return best._replace(status="stopped")
             try:
                 moved, start, taken = self._move(at, min(left, _ITERATIONS))
             except KeyboardInterrupt:
-                return at._replace(status="interrupted")
+                return best._replace(status="interrupted")
             left -= taken
             end = self.solved(moved, start)
             tell(self.report, f"{_count(end.machines)} functions, evidence {end.value:.4f}")
             gain = end.value - at.value
             if gain > 0:
                 at = end
+                best = end if end.score > best.score else best
             if end.status == "interrupted":
-                return at._replace(status="interrupted")
-            if gain < _GAIN:
+                return best._replace(status="interrupted")
+            if gain < _GAIN or at.score < best.score - _LOST * self.charge:
                 break
-        return at
+        return best
 
     def _move(self, at: Ended, iterations: int) -> tuple[Dictionary, list[Machine], int]:
         """Move parameters, and centres, with the functions held."""
@@ -188,11 +206,12 @@ def _count(machines: Sequence[Machine]) -> int:
 
 
 def width_starts(functions: Dictionary, factors: Sequence[float]) -> list[Floats]:
-    """Return the parameters as they are, and with all length scales times each of the factors."""
+    """Return the parameters with all length scales times each of the factors, the widest first.
+
+    Without length scales they are as they are.
+    """
     names = [name for kernel in functions.kernels for name in kernel.parameter_names]
     width = np.array(["length_scale" in name for name in names], dtype=bool)
-    theta = functions.theta
-    starts = [theta]
-    if np.any(width):
-        starts += [theta + np.log(factor) * width for factor in factors]
-    return starts
+    if not np.any(width):
+        return [functions.theta]
+    return [functions.theta + np.log(factor) * width for factor in sorted(factors, reverse=True)]

@@ -23,8 +23,9 @@ __all__ = ["Held", "held"]
 
 Floats = NDArray[np.float64]
 
-# Steps of precisions and noise at the most, and what the last must gain, in nats.
-_STEPS, _GAIN = 30, 1e-7
+# Steps of precisions and noise at the most, and what the last must gain, in nats. Of more functions
+# than so many these stay as they are: the steps would cost more than they gain.
+_STEPS, _GAIN, _MANY = 30, 1e-7, 100
 
 
 class Held(NamedTuple):
@@ -43,6 +44,8 @@ class Held(NamedTuple):
 
 def held(problem: RelevanceProblem, s: Floats, v: float) -> Held | None:
     """Return the highest penalised evidence over precisions and noise, all functions kept.
+
+    Of more than 100 functions it is that at the precisions and the noise that are given.
 
     Parameters
     ----------
@@ -66,7 +69,8 @@ def held(problem: RelevanceProblem, s: Floats, v: float) -> Held | None:
         at = evaluate(terms, of, s, terms.within(v) if terms.learns else terms.start)
         if at is None:
             return None
-        at = ascend(terms, of, at, _STEPS, _GAIN)
+        if len(s) <= _MANY:
+            at = ascend(terms, of, at, _STEPS, _GAIN)
         pulled = np.outer(rows.z - A @ at.mu, at.mu) - A @ covariance(at.R)
         pulled /= at.v
         if rows.root is not None:

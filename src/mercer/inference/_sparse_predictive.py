@@ -123,7 +123,7 @@ def nystrom(
         E,
         _over_weights(problem),
         left,
-        process.basis.features,
+        process.basis.features,  # type: ignore[arg-type]
         process.mean_function,
         scale,
     )

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mercer.kernels import Kernel
-from mercer.means import Mean
+from mercer.posterior.basis import Regressors
 from mercer.posterior.factors import frozen
 from mercer.registry import storable
 
@@ -19,8 +19,8 @@ Floats = NDArray[np.float64]
 
 
 @storable
-class FurtherSections(Mean):
-    """h(x) = [k_1(x, b), ..., k_2(x, b), ..., the regressors of another mean].
+class FurtherSections:
+    """h(x) = [k_1(x, b), ..., k_2(x, b), ..., those of a mean].
 
     A `Basis` has sections of one kernel; those of others are explicit functions to it.
 
@@ -29,19 +29,18 @@ class FurtherSections(Mean):
     kernels : sequence of Kernel
     points : sequence of arrays
         For each kernel its points, at least one.
-    rest : Mean, optional
+    rest : Mean or other Regressors, optional
         Whose regressors come last.
     """
 
     def __init__(
-        self, kernels: Sequence[Kernel], points: Sequence[Any], rest: Mean | None = None
+        self, kernels: Sequence[Kernel], points: Sequence[Any], rest: Regressors | None = None
     ) -> None:
         self.kernels, self.rest = tuple(kernels), rest
         self.points = tuple(
             frozen(np.array(kernel.inputs(own)))
             for kernel, own in zip(self.kernels, points, strict=True)
         )
-        self._set()
 
     def features(self, X: Any) -> Floats:
         """Return the sections at the rows of X, then the regressors of `rest`, shape (n, r)."""
@@ -62,5 +61,11 @@ class FurtherSections(Mean):
             out += self.rest.pull_features(X, G[:, start:])
         return out
 
-    def _options(self) -> dict[str, Any]:
+    def to_state(self) -> dict[str, Any]:
+        """Return the constructor's arguments."""
         return {"kernels": self.kernels, "points": self.points, "rest": self.rest}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> FurtherSections:
+        """Rebuild from `to_state`."""
+        return cls(**state)

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from mercer.compute import blas_for
 from mercer.errors import JitterWarning, warn
 from mercer.kernels import Kernel
 from mercer.linalg import cholesky, inverse_lower, mirror_lower
-from mercer.means import Mean
 from mercer.posterior.factors import frozen
 from mercer.registry import storable
 
-__all__ = ["Basis"]
+__all__ = ["Basis", "Regressors"]
 
 Floats = NDArray[np.float64]
+
+
+class Regressors(Protocol):
+    """Explicit functions: those of a mean, or others."""
+
+    def features(self, X: Any) -> Floats:
+        """Return the functions at the rows of X, shape (n, r)."""
+
+    def pull_features(self, X: Any, G: ArrayLike) -> Floats:
+        """Return the derivative of sum(G * features(X)) in X, shape (n, d); G is (n, r)."""
 
 
 @storable
@@ -30,11 +39,13 @@ class Basis:
         Its sections at the points are the first m functions.
     points : array of shape (m, d), or what the kernel takes; None for m = 0
         The basis vectors b_i.
-    features : Mean, optional
+    features : Mean or other Regressors, optional
         Its regressors are the r explicit functions; none without it.
     """
 
-    def __init__(self, kernel: Kernel, points: Any = None, features: Mean | None = None) -> None:
+    def __init__(
+        self, kernel: Kernel, points: Any = None, features: Regressors | None = None
+    ) -> None:
         self.kernel = kernel
         empty = points is None or len(points) == 0
         self.points = frozen(np.empty((0, 0)) if empty else np.array(kernel.inputs(points)))

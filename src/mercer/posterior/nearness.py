@@ -14,8 +14,8 @@ __all__ = ["far_from", "reach_of"]
 Floats = NDArray[np.float64]
 
 # A point at which all sections have less than this part of their greatest values is far from them,
-# unless more than a part of the training rows would be so.
-_FAR, _ROWS = 0.01, 0.05
+# unless a training row is so too.
+_FAR = 0.01
 # So many deviations from the rows, local functions have less than this part left.
 _AWAY, _VANISHED = 1e3, 1e-6
 
@@ -41,7 +41,7 @@ def reach_of(posterior: Posterior, X: Any) -> Floats | None:
     if not np.all(there <= _VANISHED * greatest):
         return None
     near = np.max(Phi / greatest, axis=1)
-    return np.append(greatest, min(_FAR, float(np.quantile(near, _ROWS))))
+    return np.append(greatest, min(_FAR, float(np.min(near))))
 
 
 def far_from(posterior: Posterior, X: Any, reach: Floats) -> int:

@@ -72,9 +72,10 @@ def rule_predict_by_rows(case: RegressorCase) -> None:
     model, X = case.model, np.concatenate([case.X_new, case.X[:3]])
     if case.mean_is_latent:  # a link may not be finite far out
         X = np.concatenate([X, 1e6 * case.X_new[:1]])
-    mean, std = model.predict(X, return_std=True)
+    # error bars far from all data may be warned of
+    mean, std = quietly(model.predict, X, return_std=True)
     for i in range(len(X)):
-        one = model.predict(X[i : i + 1], return_std=True)
+        one = quietly(model.predict, X[i : i + 1], return_std=True)
         close(f"the mean of row {i} alone", one[0][0], mean[i], 1e-9, 1e-9 * case.size)
         close(f"the std of row {i} alone", one[1][0], std[i], 1e-6, 1e-9 * case.size)
     if case.has_spread:
