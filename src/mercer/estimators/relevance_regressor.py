@@ -85,7 +85,7 @@ class RelevanceVectorRegressor(RelevanceProcess, BayesianRegressor):
         m(x). Its coefficients never leave the model; they have precisions of their own, about their
         least-squares values.
     learn_centres : bool, default False
-        Whether the centres of functions in the model move, by the evidence (UV 10.2).
+        Whether the centres of functions in the model move, by the evidence (UV section 10.2).
     optimizer : {"lbfgs", None}, default "lbfgs"
         None keeps the parameters of the kernel.
     n_restarts : int, default 0
@@ -143,7 +143,6 @@ class RelevanceVectorRegressor(RelevanceProcess, BayesianRegressor):
 
     See Also
     --------
-    RelevanceVectorClassifier : for labels.
     LaplacianProcessRegressor : sparse by another prior, with a proof of its optimum.
     SparseGPRegressor : few basis functions under a Gaussian process prior, whose error bars are
         sound far from data.

@@ -1,4 +1,4 @@
-"""Derivatives of a relevance model's evidence in the values of its functions (UV 10.2).
+"""Derivatives of a relevance model's evidence in the values of its functions (UV section 10.2).
 
 Not an engine: what `kernel.pullback` makes gradients in a kernel's parameters and in its centres
 of. Precisions and noise are held; at their best values the evidence does not depend on them to

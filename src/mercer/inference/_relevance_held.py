@@ -2,7 +2,7 @@
 
 Not an engine; `relevance` has the model and the notation. Kernel parameters and centres change Phi,
 and with the functions held the evidence is smooth in it. Precisions and noise follow: they are
-those of its maximum, so that the derivative in Phi is the one with these held (UV 10.2):
+those of its maximum, so that the derivative in Phi is the one with these held (UV section 10.2):
 
     dL/dPhi = V^-1 [(y - m - Phi mu) mu' - Phi Xi],    V = diag(v/w_i).
 """
