@@ -65,9 +65,6 @@ class Sequential(Growth):
         super().__init__(table, sites, hyperprior, always, tol, report)
         self._loops = precisions()
         self._model: Model = empty_model(np.empty(table.size), min(64, table.size))
-        self._pace = 1.0
-        # Whether precisions change by the regression's steps too, until these first mislead.
-        self._rough = True
 
     # --- the working regression -----------------------------------------------------------------
 

@@ -35,6 +35,9 @@ _PART = 0.1
 _LITTLE, _TRIALS = 0.3, 8
 # Rounds of exchanges.
 _EXCHANGES = 12
+# How often to grow again, as long as that gains, without one in so many of the functions; models
+# of more functions than this are left as they are, since it takes as long as all before.
+_SHAKES, _THIRD, _FEW = 2, 3, 60
 _ROUNDING = 1e-12
 
 
@@ -73,6 +76,10 @@ class Growth(ABC):
         self.n_steps = 0
         self._aside: set[int] = set()
         self._exchanges = 0
+        self._best = -np.inf
+        # How many functions come in before the mode is computed again; and whether precisions
+        # change by the working regression too, until that first misleads.
+        self._pace, self._rough = 1.0, True
         self.point: Mode
         self.indices: Indices
 
@@ -135,8 +142,9 @@ class Growth(ABC):
         self.point, self.indices = point, indices
         self.history.append(point.value)
         self.refresh()
+        self._best = max(self._best, point.value)
         if self._report is not None:
-            self._report(self.n_steps, point.value, len(indices))
+            self._report(self.n_steps, self._best, len(indices))
 
     def trial(self, indices: Indices, s: Floats, steps: int, least: float) -> Mode | None:
         """Return the mode of another model, if it gains so much; all precisions may move for it."""
@@ -223,6 +231,16 @@ class Growth(ABC):
 
     def grow(self, max_iter: int) -> str:
         """Take steps until none gains `tol`; return the status."""
+        status = self._rest(max_iter)
+        for _ in range(_SHAKES):
+            if status != "converged" or not self._shake(max_iter):
+                break
+            if self.n_steps >= max_iter:
+                status = "stopped"
+        return status
+
+    def _rest(self, max_iter: int) -> str:
+        self._exchanges = 0
         while self.n_steps < max_iter:
             if self.stride(max_iter):
                 continue
@@ -230,6 +248,35 @@ class Growth(ABC):
                 return "converged"
         self.polish()
         return "stopped"
+
+    def _shake(self, max_iter: int) -> bool:
+        """Grow again without those that are worth most, and undo it if all is no better.
+
+        They came first, when little was known of what else there would be.
+        """
+        best, indices, history = self.point, self.indices, self.history
+        may_go = np.flatnonzero(~np.isin(indices, self._always))
+        many = -(-len(may_go) // _THIRD)
+        if not 0 < many < len(indices) or len(indices) > _FEW:
+            return False
+        gone = may_go[np.argsort(-self.worth()[may_go], kind="stable")[:many]]
+        kept = np.delete(np.arange(len(indices)), gone)
+        point = self.of(indices[kept]).at(best.s[kept], best.theta[kept])
+        if point is None:
+            return False
+        better = False
+        try:
+            self.history, self._rough, self._pace = [], True, 1.0
+            self._aside.clear()
+            self.take(indices[kept], point)
+            self._rest(max_iter)
+            better = self.point.value >= best.value + self.tol
+        finally:  # also where it is interrupted
+            if better:
+                self.history = [*history, self.point.value]
+            else:
+                self.point, self.indices, self.history = best, indices, history
+        return better
 
     def _settle(self) -> bool:
         """Move all precisions to where they gain nothing more; True if no step gains then."""

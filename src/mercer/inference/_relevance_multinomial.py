@@ -33,8 +33,6 @@ _GOOD, _POOR, _PART = 0.6, 0.3, 0.1
 class Coupled(Growth):
     """A model of q latent numbers a row; see `Growth`."""
 
-    _pace = 1.0
-
     def refresh(self) -> None:
         """Compute the slopes of all functions, and their curvatures without the model."""
         at, table = self.point, self.table
