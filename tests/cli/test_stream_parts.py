@@ -12,22 +12,28 @@ import os
 import sys
 import tracemalloc
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
+from mercer import OnlineGPRegressor
 from mercer.cli.columns import TableColumn, encode
 from mercer.cli.csv_files import read_csv
 from mercer.cli.errors import InputError
 from mercer.cli.model import TableModel
 from mercer.cli.stream import StreamOptions, run_stream
+from mercer.cli.stream_learner import learner_of
 from mercer.cli.stream_lines import LONGEST, Bell, Lines, chained
 from mercer.cli.stream_output import RowWriter
-from mercer.cli.stream_rows import RowReader
+from mercer.cli.stream_rows import Row, RowReader
 from mercer.cli.tables import table_of
+from mercer.kernels import RBF
+from mercer.likelihoods import Gaussian
 
 _SPEC = importlib.util.spec_from_file_location(
     "stream_support", Path(__file__).with_name("stream_support.py")
@@ -198,6 +204,16 @@ def test_a_line_of_json_means_what_it_means_in_a_frame(cells):
 
 
 # --- output -------------------------------------------------------------------------------------
+
+
+def test_an_error_whose_square_overflows_is_one():
+    """Under noise so wide that the row can be learned."""
+    model = OnlineGPRegressor(RBF(1.0), Gaussian(1e6)).partial_fit([[0.0]], [1.0])
+    said = learner_of(SimpleNamespace(of_classes=False, estimator=model), 0.9).learn(
+        Row(np.zeros((1, 1)), 1e156, 1.0)
+    )
+    assert said.squared_error == np.inf and not said.skipped
+    assert np.isfinite(said.log_density)
 
 
 def test_json_has_no_infinities_and_names_are_kept():

@@ -131,7 +131,7 @@ def test_prune():
     before = model.posterior_
     assert model.prune(60) == 0.0
     loss = model.prune(15)
-    assert model.n_basis_ == 15
+    assert model.n_basis_ == model.posterior_.n_basis == 15
     assert loss > 0
     np.testing.assert_allclose(model.projection_loss_, loss, rtol=1e-6)
     assert kl.prune(15) <= loss

@@ -162,7 +162,21 @@ def test_memory_is_that_of_the_covariances_there_are(labels, monkeypatch):
         with pytest.raises(TooLargeError, match="max_basis"):  # rows would wait
             OnlineGPClassifier(max_basis=m).partial_fit(X, THREE, ["a", "b", "c"])
     else:
-        streaming(max_basis=m).partial_fit(X, both)
+        model = streaming(max_basis=m).partial_fit(X, both)
+        with pytest.raises(TooLargeError, match="max_basis"):
+            OnlineGPRegressor.from_posterior(model.posterior_, model.likelihood_, 2 * m)
+
+
+def test_memory_of_sweeps_is_asked_for_before_the_first(monkeypatch):
+    """They have an n x m matrix and a copy of it: here 400 x 100, beside four of 101 x 101."""
+    rows, targets = np.tile(X, (7, 1))[:400], np.tile(Y, 7)[:400]
+    monkeypatch.setattr(memory, "available_memory", lambda: int(1.1 * 8 * 5e4))
+    options = {"optimizer": None, "max_basis": 100}
+    with pytest.raises(TooLargeError, match=r"n_sweeps.*n_sweeps=1"):
+        streaming(n_sweeps=2, **options).fit(rows, targets)
+    streaming(n_sweeps=2, recycle="heuristic", **options).fit(rows, targets)
+    monkeypatch.setattr(memory, "available_memory", lambda: int(1.1 * 8 * 9e4))
+    streaming(n_sweeps=2, **options).fit(rows, targets)
 
 
 # --- sweeps and rows that were skipped ----------------------------------------------------------
@@ -187,6 +201,35 @@ def test_ctrl_c_is_heard_within_a_heuristic_sweep(monkeypatch):
     monkeypatch.undo()
     once = streaming(optimizer=None, max_basis=10).fit(rows, targets)
     assert model.log_evidence_ == once.log_evidence_
+
+
+def test_ctrl_c_with_the_last_rows_of_a_heuristic_sweep_begins_no_other(monkeypatch):
+    learn, calls = OnlineProcess.learn, []
+
+    def interrupted(self, *args):
+        calls.append(1)
+        if len(calls) == 2:
+            signal.raise_signal(signal.SIGINT)
+        return learn(self, *args)
+
+    monkeypatch.setattr(OnlineProcess, "learn", interrupted)
+    model = streaming(optimizer=None, max_basis=10, n_sweeps=3, recycle="heuristic").fit(X, Y)
+    assert (model.status_, len(calls)) == ("interrupted", 2)
+
+
+def test_what_learn_could_not_return_is_refused_before_anything_is_learned():
+    """Without a mean of observations there is none to predict; the function has one."""
+
+    def log_cauchy(y, f):
+        return -np.log(np.pi * (1.0 + (y - f) ** 2))
+
+    fresh = OnlineGPRegressor(KERNEL, Custom(log_cauchy))
+    begun = OnlineGPRegressor(KERNEL, Custom(log_cauchy)).partial_fit(X[:5], Y[:5])
+    for model in (fresh, begun):
+        with pytest.raises(ValueError, match="no conditional_mean and no conditional_var: "):
+            model.learn(X, Y)
+    assert not fresh.__sklearn_is_fitted__() and begun.n_seen_ == 5
+    assert np.all(np.isfinite(begun.predict(NEW, latent=True)))
 
 
 def window():

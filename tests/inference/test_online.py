@@ -360,9 +360,33 @@ def test_what_no_longer_forgets_knows_its_precision():
     X, Y = 3.0 * rng.normal(size=(60, 2)), rng.normal(size=(60, 1))
     process = OnlineProcess(RBF(1.0), Gaussian(0.1), max_basis=20, forget=0.1)
     process.learn(X, Y)
+    process.learn(process.points[:3], Y[:3])  # which become no points, and P is of the past
     process.obey(20, **USUAL)
     A = process.arrays
     np.testing.assert_allclose(A.P[0, :20, :20] @ A.S[0, :20, :20], np.eye(20), atol=1e-8)
+
+
+def test_a_tolerance_below_rounding_counts_as_more():
+    """Of a point at a distance h from another 1 - exp(-h^2) is left."""
+    for h, expected in ((5e-5, 1), (2e-4, 2)):
+        process = OnlineProcess(RBF(1.0), Gaussian(0.1), tol=0.0)
+        process.learn([[0.0], [h]], [[1.0], [0.0]])
+        assert process.n_basis == expected
+
+
+def test_pruning_far_down_leaves_all_that_is_derived_right():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, (400, 2))
+    process = OnlineProcess(RBF(1.0), Probit(1.0), max_basis=200)
+    process.learn(X, np.sign(np.sin(2.0 * X[:, :1])))
+    assert process.n_basis > 130
+    process.prune(60)
+    A, K = process.arrays, rbf(process.points, process.points, 1.0)
+    Q, S, P = A.Q[:60, :60], A.S[0, :60, :60], A.P[0, :60, :60]
+    np.testing.assert_allclose(Q @ K, np.eye(60), atol=1e-8)
+    np.testing.assert_allclose(P @ S, np.eye(60), atol=1e-8)
+    C = np.diag(Q @ S @ Q - Q)  # by which the next to go is chosen
+    np.testing.assert_allclose(A.curvature[0, :60], C, atol=1e-6 * np.max(np.abs(C)))
 
 
 # --- forgetting -----------------------------------------------------------------------------------

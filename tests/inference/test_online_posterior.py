@@ -10,12 +10,14 @@ import pytest
 from mercer.inference import _online_rows, ep, exact, softmax, sparse
 from mercer.inference._approximations import approximation
 from mercer.inference._online_moments import refresh
-from mercer.inference._online_takeover import joined, lifted
+from mercer.inference._online_takeover import joined, lifted, within
 from mercer.inference._problem import LatentProblem
 from mercer.inference.online import OnlineProcess
-from mercer.kernels import RBF
+from mercer.kernels import RBF, Tanh
 from mercer.likelihoods import Gaussian, Laplace, Probit
 from mercer.means import Constant, Linear, Zero
+from mercer.posterior import Basis, Dense, Posterior
+from mercer.posterior.pruning import restrict
 
 from .online_dense import Everywhere, gaussian_site, moments_site, probit_site, rbf
 from .softmax_cases import make as softmax_problem
@@ -254,6 +256,26 @@ def test_an_exact_posterior_of_many_rows_begins_with_a_sound_inverse(d, length, 
     assert rounding(process) < 1e-6
 
 
+@pytest.mark.parametrize("seed, d, length", [(19, 1, 2.0), (53, 2, 4.0), (18, 2, 2.0)])
+def test_no_point_that_is_taken_over_is_determined_by_all_others(seed, d, length):
+    """Each is new after those of more novelty, and yet all of these together determine some."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(80, d))
+    Y = np.sin(2.0 * X[:, :1]) + 0.1 * rng.normal(size=(80, 1))
+    given = exact.ExactProblem(RBF(length), X, Y, np.full(80, 0.09))
+    posterior, _ = exact.posterior(given, Zero(), np.ones(1))
+    in_turn, _ = within(posterior, 80, 1e-6)
+    process = OnlineProcess.from_posterior(posterior, Gaussian(0.09))
+    assert process.n_basis < in_turn.n_basis
+    assert np.max(np.diag(np.linalg.inv(RBF(length)(process.points)))) < 1.01e6
+    # what that costs is what it costs to leave out all of them at once
+    kept = np.flatnonzero(np.any(np.all(X[:, None] == process.points, axis=2), axis=1))
+    _, loss = restrict(posterior, kept)
+    assert len(kept) == process.n_basis
+    assert process.projection_loss == pytest.approx(loss, rel=1e-2)
+    assert rounding(process) < 1e-7
+
+
 def test_lifting_a_singular_basis(monkeypatch):
     """Sixty inducing inputs where a dozen tell all: the same functions, and a sound inverse."""
     rng = np.random.default_rng(0)
@@ -297,6 +319,17 @@ def test_lifted_with_a_covariance_for_each_output(coupled):
         np.testing.assert_allclose(got.mean(points)[:, p], mean[:, 0], atol=1e-9)
         np.testing.assert_allclose(got.var(points)[:, p], np.diag(cov), atol=1e-9)
         np.testing.assert_allclose(own.mean(points)[:, 0], mean[:, 0], atol=1e-9)
+
+
+def test_what_is_no_covariance_is_not_lifted():
+    """Weights of columns go on whatever the columns are, but no process has this covariance."""
+    points, _ = problem()
+    posterior = Posterior(
+        Basis(Tanh(1.0, 0.5), points[:M]), np.ones((M, 1)), B=Dense(np.eye(M)), weight=0
+    )
+    with pytest.raises(ValueError, match=r"Tanh.* is none. Leave lift out"):
+        OnlineProcess.from_posterior(posterior, Gaussian(NOISE), lift=True)
+    OnlineProcess.from_posterior(posterior, Gaussian(NOISE)).learn(points[:9], np.ones((9, 1)))
 
 
 OPTIONS = [

@@ -13,6 +13,7 @@ __all__ = [
     "require_memory",
     "require_preconditioner",
     "require_sections",
+    "require_sweeps",
 ]
 
 
@@ -97,6 +98,16 @@ def require_basis(m: int, covariances: int = 1) -> None:
     """
     what = f"on-line learning with max_basis={m:,}"
     _require((2.0 + 2.0 * covariances) * m**2, what, "Take a smaller max_basis")
+
+
+def require_sweeps(n: int, m: int) -> None:
+    """Raise TooLargeError at once if finding the sites of n rows again cannot fit into memory.
+
+    On m basis vectors that has an n x m matrix, and a copy of it for a while.
+    """
+    what = f"n_sweeps above 1 with max_basis={m:,} and {n:,} rows"
+    remedy = "Take a smaller max_basis, n_sweeps=1, or recycle='heuristic'"
+    _require(2.0 * n * min(n, m), what, remedy)
 
 
 def _require(numbers: float, what: str, remedy: str) -> None:

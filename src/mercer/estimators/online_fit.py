@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from mercer.compute import row_blocks
 from mercer.errors import ConvergenceWarning, MercerWarning, warn
 from mercer.estimators.interruption import heard
-from mercer.estimators.memory import require_basis
+from mercer.estimators.memory import require_basis, require_sweeps
 from mercer.estimators.nested import column_names
 from mercer.estimators.online_options import check_online_options, engine_options
 from mercer.estimators.online_process import HasOnlineProcess
@@ -86,6 +86,8 @@ class LearnsOnline(HasOnlineProcess):
         with all_or_nothing(self):
             rows = self._rows(X, y, sample_weight, again=False, some=True)
             self._require_room(rows)
+            if self.n_sweeps > 1 and self.recycle == "sites":
+                require_sweeps(len(rows.Y), self.max_basis)
             some = taken(rows, sample_of(len(rows.Y), self.n_init))
             self._begin(self._chosen(X, some), rows.multioutput)
             report = report_of(self)

@@ -19,7 +19,7 @@ from mercer.estimators.rows import is_precomputed
 from mercer.inference._online_takeover import joined
 from mercer.inference.online import CRITERIA, NOVELTIES
 from mercer.kernels import Flipped, Kernel
-from mercer.likelihoods import Gaussian, Likelihood
+from mercer.likelihoods import Custom, Gaussian, Likelihood
 from mercer.likelihoods.labels import Binary
 from mercer.means import Mean
 from mercer.posterior import Posterior
@@ -31,6 +31,7 @@ __all__ = [
     "is_complete",
     "online_class_model",
     "regression_model",
+    "require_moments",
     "require_posterior",
     "together",
 ]
@@ -109,6 +110,19 @@ def regression_model(estimator: Any, X: Any) -> tuple[Kernel | None, Likelihood 
     mean = means.from_spec(estimator.mean)
     _require_online_mean(mean)
     return kernel, likelihood, mean
+
+
+def require_moments(likelihood: Any) -> None:
+    """Raise ValueError for noise that does not tell mean and variance of an observation."""
+    if not isinstance(likelihood, Custom):
+        return
+    wanted = likelihood.missing("conditional_mean", "conditional_var")
+    if wanted:
+        raise ValueError(
+            "learn returns mean and standard deviation of the observations that were predicted, "
+            f"and {likelihood!r} has no {' and no '.join(wanted)}: give it what is missing, or "
+            "learn by partial_fit and predict with latent=True"
+        )
 
 
 def online_class_model(estimator: Any, X: Any) -> tuple[Kernel | None, Binary, Mean]:

@@ -13,6 +13,7 @@ from mercer.estimators.online_options import (
     Asked,
     is_complete,
     regression_model,
+    require_moments,
     require_posterior,
 )
 from mercer.estimators.online_prequential import numbers_before
@@ -312,6 +313,7 @@ class OnlineGPRegressor(LearnsOnline, BayesianRegressor):
         Prequential
             `mean`, `std` and `log_density`; NaN where there was no model yet.
         """
+        require_moments(vars(self).get("likelihood_", self.likelihood))
         rows, before = self._take(X, y, sample_weight)
         n, outputs = len(rows.kept), rows.Y.shape[1]
         found = np.full((n, outputs), np.nan), np.full((n, outputs), np.nan), np.full(n, np.nan)

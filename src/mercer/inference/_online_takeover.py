@@ -37,7 +37,18 @@ def lifted(posterior: Posterior) -> Posterior:
     What it says of the function at its points stays, and the prior's conditional is added to it.
     Points that others determine but for rounding are left out, and nothing is lost by that. With
     K_BB = V'V and V = L^-1 K_RB, u = L^-1 g_R has the moments of V times the weights.
+
+    Raises
+    ------
+    ValueError
+        If the kernel is no covariance, of which there is no such prior.
     """
+    if not posterior.kernel.is_mercer:
+        raise ValueError(
+            f"lift=True goes on under a prior with the kernel for its covariance, and "
+            f"{posterior.kernel!r} is none. Leave lift out: weights of such functions are updated "
+            "as they are"
+        )
     m, r = posterior.n_basis, posterior.n_features
     if not m:
         return posterior.replace(weight=1)

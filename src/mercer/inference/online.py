@@ -19,15 +19,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mercer.inference._online_moments import (
-    arrays_of,
-    as_posterior,
-    grown,
-    n_covariances,
-    packed,
-    refresh,
-    unpacked,
-)
+from mercer.inference._online_kept import KeptProcess
+from mercer.inference._online_moments import arrays_of, grown, n_covariances, refresh
 from mercer.inference._online_rows import block_of, learn_rows
 from mercer.inference._online_rules import options_of, require_defaults, rules_of
 from mercer.inference._online_takeover import (
@@ -38,16 +31,8 @@ from mercer.inference._online_takeover import (
 )
 from mercer.kernels import Kernel
 from mercer.likelihoods import Likelihood
-from mercer.linalg.recursion import (
-    CRITERIA,
-    NOVELTIES,
-    Arrays,
-    Rules,
-    empty_arrays,
-    recursion,
-    symmetric,
-)
-from mercer.means import Mean, Zero
+from mercer.linalg.recursion import CRITERIA, NOVELTIES, empty_arrays, recursion
+from mercer.means import Mean
 from mercer.posterior import Basis, Posterior
 from mercer.registry import storable
 
@@ -73,7 +58,7 @@ class Before(NamedTuple):
 
 
 @storable
-class OnlineProcess:
+class OnlineProcess(KeptProcess):
     """A posterior that learns rows as they come.
 
     Parameters
@@ -125,24 +110,6 @@ class OnlineProcess:
         units = np.ones(n_outputs) if scale is None else np.array(scale, dtype=float)
         self._set(Basis(kernel), likelihood, mean, arrays, units, 1)
         self.rules = rules_of(max_basis, tol, novelty, criterion, forget)
-
-    def _set(
-        self,
-        basis: Basis,
-        likelihood: Likelihood,
-        mean: Mean | None,
-        arrays: Arrays,
-        scale: Floats,
-        weight: int,
-    ) -> None:
-        self.kernel, self.likelihood = basis.kernel, likelihood
-        self.mean_function: Mean = Zero() if mean is None else mean
-        self._arrays, self.scale = arrays, scale
-        self._weight, self._explicit = weight, basis.features
-        # Inputs of which `source` says where the points are: Ctrl-C cannot part them.
-        self._rows = basis.points
-        arrays.source[: arrays.m] = np.arange(arrays.m)
-        self.n_seen = 0
 
     @classmethod
     def from_posterior(
@@ -199,42 +166,6 @@ class OnlineProcess:
         new._arrays.sums[:] += self._arrays.sums
         new.n_seen = self.n_seen
         return new
-
-    # --- its parts ------------------------------------------------------------------------------
-
-    @property
-    def arrays(self) -> Arrays:
-        """The arrays of the recursion, which changes them in place, with whole matrices: O(m^2)."""
-        return symmetric(self._arrays)
-
-    @property
-    def n_basis(self) -> int:
-        """The number of points."""
-        return self._arrays.m if self._weight else len(self._rows)
-
-    @property
-    def points(self) -> Any:
-        """The points, as rows of inputs."""
-        return self._rows[self._arrays.source[: self._arrays.m]] if self._weight else self._rows
-
-    @property
-    def _basis(self) -> Basis:
-        return Basis(self.kernel, self.points, self._explicit)
-
-    @property
-    def projection_loss(self) -> float:
-        """The divergences that projections and removals have cost, added up, in nats."""
-        return float(self._arrays.sums[0])
-
-    @property
-    def log_evidence(self) -> float:
-        """The log predictive density of all rows, each given those before it."""
-        _, total, weight = self._arrays.sums
-        return float(total - weight * np.sum(np.log(self.scale)))
-
-    def posterior(self) -> Posterior:
-        """Return the process as it is now."""
-        return as_posterior(self._arrays, self._basis, self.mean_function, self.scale, self._weight)
 
     # --- learning -------------------------------------------------------------------------------
 
@@ -301,33 +232,6 @@ class OnlineProcess:
         if self._explicit is None:
             return np.empty((len(X), 0))
         return np.array(self._explicit.features(X), dtype=float, order="C")
-
-    # --- keeping ------------------------------------------------------------------------------
-
-    def to_state(self) -> dict[str, Any]:
-        """Return what `from_state` needs: every number that later rows depend on, as it is."""
-        return {
-            "basis": self._basis,
-            "likelihood": self.likelihood,
-            "mean": self.mean_function,
-            "scale": self.scale,
-            "weight": self._weight,
-            "rules": list(self.rules),
-            "n_seen": self.n_seen,
-            "arrays": packed(self._arrays),
-        }
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Self:
-        """Rebuild from `to_state`."""
-        new = cls.__new__(cls)
-        arrays, scale = unpacked(state["arrays"]), np.array(state["scale"], dtype=float)
-        model = state["basis"], state["likelihood"], state["mean"]
-        new._set(*model, arrays, scale, int(state["weight"]))
-        most, criterion, novelty, *rest = state["rules"]
-        new.rules = Rules(int(most), int(criterion), int(novelty), *map(float, rest))
-        new.n_seen = int(state["n_seen"])
-        return new
 
     # --- changing -------------------------------------------------------------------------------
 
