@@ -111,6 +111,14 @@ def test_shapes_and_columns_that_are_explained(prior):
     assert s.shape == gain.shape == (0,)
 
 
+@pytest.mark.parametrize("prior", [Flat(), GammaPrecision(), NormalDeviation(), MIXTURE, CUSTOM])
+def test_sparsities_at_the_ends_of_what_a_double_holds(prior):
+    # Of a function that is 0 but for rounding; nothing is to overflow, and it is to stay out.
+    s, gain = prior.best_precision([1e-300, 5e-324, 1.0, 1e200], [1e-160, 0.0, 4.0, 1e99])
+    assert np.all(gain >= 0.0) and np.all(s > 0.0)
+    assert np.all(gain[[0, 1, 3]] == 0.0) and gain[2] > 0.0
+
+
 # --- the update -------------------------------------------------------------------------------
 
 

@@ -46,6 +46,8 @@ _RUN, _PER_FUNCTION = 8, 2
 _MOST = 0.25
 # The part of what the regression said that the evidence must gain, for longer and shorter runs.
 _GOOD, _POOR = 0.6, 0.3
+# The part of its square under the weights that a function has left under the curvatures, at least.
+_BARE = 1e-30
 # Part of `tol` that a run of steps must gain, and steps of the ascent after one that did not.
 _PART, _MOVES = 0.1, 6
 
@@ -89,7 +91,9 @@ class Sequential(Growth):
         U = dtrmm(1.0, inverse, model.G[:k].T, side=1)  # (M, k) = G'R^-1
         model.S[:] = table.D - np.einsum("ij->i", np.square(U, out=U))
         model.Q[:] = table.times(np.ascontiguousarray(at.pull[:, 0]))
-        model.place[:] = np.where(self._zero | (table.D <= 0), -1, 0)
+        # Rows that are beyond doubt have no curvature, and functions of these nothing to gain.
+        bare = table.D <= _BARE * table.weight * self.widths
+        model.place[:] = np.where(self._zero | bare, -1, 0)
         model.place[list(self._aside)] = -1
         model.place[indices] = 1
         model.place[np.intersect1d(indices, self._always)] = 2

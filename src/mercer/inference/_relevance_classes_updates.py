@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.inference._relevance_ascent import Penalty
+from mercer.inference._relevance_growth import widths_of
 from mercer.inference._relevance_laplace import LARGEST, SMALLEST, Laplace
 from mercer.inference._relevance_mode import Mode
 from mercer.inference._relevance_problem import Hyperprior, Report
@@ -39,9 +40,8 @@ class ClassUpdates(Together):
     ) -> None:
         super().__init__(Penalty(hyperprior), always, algorithm, tol, report)
         self.table, self.sites = table, sites
-        table.weigh(table.weights)
-        self._there = table.D > 0
-        self.widths = np.where(self._there, table.D / table.weight, 1.0)
+        self.widths, zero = widths_of(table)
+        self._there = ~zero
         self._near: tuple[Indices, Floats] | None = None
 
     def begin(self, start: tuple[Indices, Floats] | None) -> None:

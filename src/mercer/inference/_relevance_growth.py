@@ -20,7 +20,7 @@ from mercer.inference._relevance_problem import Hyperprior, Report
 from mercer.inference._relevance_sites import Sites
 from mercer.inference._relevance_table import Table
 
-__all__ = ["Addition", "Growth"]
+__all__ = ["Addition", "Growth", "widths_of"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -39,6 +39,8 @@ _EXCHANGES = 12
 # of more functions than this are left as they are, since it takes as long as all before.
 _SHAKES, _THIRD, _FEW = 2, 3, 60
 _ROUNDING = 1e-12
+# Squares that are smaller, relative to the largest, are taken for 0.
+_TINY = 1e-60
 
 
 class Growth(ABC):
@@ -69,9 +71,7 @@ class Growth(ABC):
         self.table, self.sites, self.tol, self._report = table, sites, tol, report
         self.penalty = Penalty(hyperprior)
         self._always = np.unique(np.asarray(always, dtype=np.intp))
-        table.weigh(table.weights)
-        self.widths = np.where(table.D > 0, table.D / table.weight, 1.0)  # (M,)
-        self._zero = table.D <= 0
+        self.widths, self._zero = widths_of(table)
         self.history: list[float] = []
         self.n_steps = 0
         self._aside: set[int] = set()
@@ -295,6 +295,16 @@ class Growth(ABC):
             self._aside.clear()
             self.refresh()
         return not self.add_one()
+
+
+def widths_of(table: Table) -> tuple[Floats, NDArray[np.bool_]]:
+    """Return the mean squares (M,) of functions under the rows' weights, and which are all but 0.
+
+    These are given 1; a section of a kernel is, at rows that are all far from its centre.
+    """
+    table.weigh(table.weights)
+    zero = table.D <= _TINY * np.max(table.D)
+    return np.where(zero, 1.0, table.D / table.weight), zero
 
 
 def _alone(S: Floats, Q2: Floats) -> Floats:

@@ -21,6 +21,8 @@ __all__ = ["Coupled"]
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
+# The part of its square under the weights that a function has left under the curvatures, at least.
+_BARE = 1e-30
 # Functions whose statistics are computed: the likeliest, and in a piece of all of them.
 _SOME, _PIECE = 32, 128
 # Functions that come in together have no more than this in common, and are no more than a part of
@@ -65,7 +67,7 @@ class Coupled(Growth):
     def _likely(self) -> Indices:
         """Return the functions that may come in, the likeliest first."""
         D = self._D
-        outside = (D > 0) & ~self._zero
+        outside = (D > _BARE * self.table.weight * self.widths) & ~self._zero
         outside[self.indices] = False
         outside[list(self._aside)] = False
         ratio = np.where(outside, np.sum(self._Q**2, axis=1) / np.where(D > 0, D, 1.0), -1.0)

@@ -21,6 +21,8 @@ Indices = NDArray[np.intp]
 # Functions among which those are chosen that may be wanted next; how many; and how much they may
 # have to do with each other under the model.
 _AMONG, _MANY, _ALIKE = 96, 7, 0.6
+# A variance that is less is what rounding has made of it since the matrices were fresh.
+_LEAST_XI = 1e-100
 # Exchanges that are tried together gain at least this part of what the best one does.
 _LEAST = 0.2
 
@@ -28,11 +30,12 @@ _LEAST = 0.2
 def look(model: Model, hyperprior: Hyperprior) -> tuple[int, int, float, float]:
     """Return what one step gains most by, as `choose` does for a flat hyperprior."""
     k, beta = int(model.whole[0]), model.numbers[0]
-    xi, s = np.diagonal(model.Xi)[:k], model.s[:k]
+    sound = np.diagonal(model.Xi)[:k] > _LEAST_XI
+    xi, s = np.where(sound, np.diagonal(model.Xi)[:k], 1.0), model.s[:k]
     outside = np.flatnonzero((model.place == 0) & (model.S > 0))
     S = np.append(np.maximum(1.0 / xi - s, 0.0), model.S[outside])
     Q = np.append(model.mu[:k] / xi, model.Q[outside])
-    inside = S[:k] > 0
+    inside = sound & (S[:k] > 0)
     S[:k] = np.where(inside, S[:k], 1.0)
     best, value = hyperprior.best_precision(S, Q)
     stays = np.isfinite(best)
@@ -55,10 +58,11 @@ def look(model: Model, hyperprior: Hyperprior) -> tuple[int, int, float, float]:
 def superfluous(model: Model, hyperprior: Hyperprior) -> int:
     """Return a function of the model that it is no worse without, however little; or -1."""
     k = int(model.whole[0])
-    xi = np.diagonal(model.Xi)[:k]
+    sound = np.diagonal(model.Xi)[:k] > _LEAST_XI
+    xi = np.where(sound, np.diagonal(model.Xi)[:k], 1.0)
     S, Q = 1.0 / xi - model.s[:k], model.mu[:k] / xi
     best, _ = hyperprior.best_precision(np.where(S > 0, S, 1.0), np.where(S > 0, Q, 0.0))
-    there = (model.place[model.active[:k]] == 1) & ~np.isfinite(best) & (k > 1)
+    there = sound & (model.place[model.active[:k]] == 1) & ~np.isfinite(best) & (k > 1)
     return int(np.argmax(there)) if np.any(there) else -1
 
 

@@ -16,6 +16,10 @@ __all__ = ["PrecisionPrior"]
 Floats = NDArray[np.float64]
 Size = int | tuple[int, ...]
 
+# A sparsity that is beyond these is of a function that is 0 but for rounding, or as good as
+# infinite; the cubics that some hyperpriors solve would overflow.
+_LEAST, _MOST = 1e-100, 1e100
+
 
 class PrecisionPrior(ABC):
     """A hyperprior on the precision s of a coefficient that is N(0, 1/s) given it (BKM 118).
@@ -137,8 +141,8 @@ class PrecisionPrior(ABC):
         s, gain = np.full(sparsity.shape, np.inf), np.zeros(sparsity.shape)
         some = sparsity > 0
         if np.any(some):
-            given = sparsity[some]
-            t, value = self._best(np.log(given), quality[some] / np.sqrt(given))
+            given = np.maximum(sparsity[some], _LEAST)
+            t, value = self._best(np.log(np.minimum(given, _MOST)), quality[some] / np.sqrt(given))
             gains = value > 0
             s[some] = np.where(gains, np.exp(np.where(gains, t, 0.0)), np.inf)
             gain[some] = np.where(gains, value, 0.0)
