@@ -10,25 +10,27 @@ from types import ModuleType
 import pytest
 
 PAGES = Path(__file__).resolve().parent.parent.parent / "docs" / "extending"
+NAME = "mercer_page"
 POINTS = ["kernel", "likelihood", "engine"]
 
 
 @pytest.fixture
 def module(monkeypatch):
     """A module to run a page in: classes can be pickled only if they are in one."""
-    name = "mercer_page"
-    module = ModuleType(name)
-    monkeypatch.setitem(sys.modules, name, module)
+    module = ModuleType(NAME)
+    monkeypatch.setitem(sys.modules, NAME, module)
     return module
 
 
 @pytest.fixture
-def no_classes_left(monkeypatch):
+def no_classes_left():
     """Forget the classes that a page registers: pages may use the same names."""
     from mercer import registry
 
-    monkeypatch.setattr(registry, "_CLASSES", registry._CLASSES.copy())
-    monkeypatch.setattr(registry, "_NAMES", registry._NAMES.copy())
+    yield
+    for name, cls in list(registry._CLASSES.items()):  # and not those of modules that it imported
+        if cls.__module__ == NAME:
+            del registry._CLASSES[name], registry._NAMES[cls]
 
 
 @pytest.mark.parametrize("point", POINTS)
