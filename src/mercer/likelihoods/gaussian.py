@@ -111,7 +111,8 @@ class Gaussian(RowNoise):
         return None if own is None else ("gaussian", np.array([own.value], dtype=float))
 
     def log_predictive(self, y: ArrayLike, mean: ArrayLike, var: ArrayLike) -> Floats:
-        """Return the log density of a new observation, log N(y; mean, var + s)."""
+        """Return the log density of a new observation, log N(y; mean, var + s) (SOGP 4.3)."""
+        # The paper prints 1/(2 pi t) to the power of 2, and it is that of 1/2.
         y, mean, var = broadcast(y=y, mean=mean, var=var)
         return log_normal(y - mean, var + self.new_variance)
 

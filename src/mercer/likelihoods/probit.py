@@ -93,7 +93,10 @@ class Probit(Binary):
     def smoothed(
         self, y: ArrayLike, mean: ArrayLike, var: ArrayLike
     ) -> tuple[Floats, Floats, Floats]:
-        """Return log Phi(y mean/t), t^2 = s^2 + var, and its derivatives in the mean (SOGP 4.7)."""
+        """Return log Phi(y mean/t), t^2 = s^2 + var, and its derivatives in the mean (SOGP 4.7).
+
+        s is the noise's standard deviation, of which the paper speaks as of a variance.
+        """
         y, mean, var = broadcast(y=y, mean=mean, var=var)
         y, m = margin(y, mean)
         t = np.hypot(self.noise_std, np.sqrt(var))
