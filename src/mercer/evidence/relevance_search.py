@@ -1,4 +1,4 @@
-"""Parameters of kernels, and centres, by the evidence of a relevance vector machine (UV section 10.2).
+"""Parameters of kernels, and centres, by the evidence of relevance vectors (UV section 10.2).
 
 Which functions are in the model is decided by the sparse algorithm; with these held the evidence is
 smooth in the parameters of the kernels and in the centres, and L-BFGS-B goes up it, precisions and
