@@ -43,6 +43,7 @@ _ELSEWHERE = (
     "mercer.estimators.laplacian_regressor",
     "mercer.estimators.laplacian_classifier",
     "mercer.estimators.relevance_regressor",
+    "mercer.estimators.relevance_classifier",
     "mercer.estimators.committee",
     "mercer.estimators.transductive",
     "mercer.compat",

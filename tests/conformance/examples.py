@@ -20,6 +20,7 @@ from mercer import (
     LaplacianProcessRegressor,
     OnlineGPClassifier,
     OnlineGPRegressor,
+    RelevanceVectorClassifier,
     RelevanceVectorRegressor,
     SparseGPClassifier,
     SparseGPRegressor,
@@ -371,6 +372,26 @@ ESTIMATORS: dict[type, list[Example]] = {
                 recycle="heuristic",
                 n_sweeps=2,
             )
+        ),
+    ],
+    RelevanceVectorClassifier: [
+        Example(RelevanceVectorClassifier(RBF(1.3), optimizer=None)),
+        Example(RelevanceVectorClassifier(max_iter=2)),
+        Example(
+            RelevanceVectorClassifier(
+                RBF(1.3),
+                "probit",
+                hyperprior=priors.GammaPrecision(1.0, 1.0),
+                optimizer=None,
+            ),
+            TWO,
+        ),
+        Example(RelevanceVectorClassifier(RBF(1.3), multi_class="multinomial", optimizer=None)),
+        Example(
+            RelevanceVectorClassifier(
+                [RBF(1.3), Tanh(0.5, 0.3)], class_weight="balanced", mean="zero", optimizer=None
+            ),
+            TWO,
         ),
     ],
     RelevanceVectorRegressor: [

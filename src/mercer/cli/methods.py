@@ -75,6 +75,12 @@ def _relevance(**options: Any) -> Any:
     return RelevanceVectorRegressor(**options)
 
 
+def _relevance_classes(**options: Any) -> Any:
+    from mercer.estimators import RelevanceVectorClassifier
+
+    return RelevanceVectorClassifier(**options)
+
+
 _OWN = ("max_basis", "forget")
 _EXPANSION = ("prior", "prior_scale", "likelihood")
 _NOISES = ("gaussian", "laplace", "huber", "epsilon_insensitive")
@@ -105,4 +111,9 @@ METHODS = {
         likelihoods=_LOSSES,
     ),
     "relevance": Method("as few kernels as the evidence asks for, with error bars", _relevance),
+    "relevance-classes": Method(
+        "labels by as few kernels, one machine for each of several classes",
+        _relevance_classes,
+        of_classes=True,
+    ),
 }

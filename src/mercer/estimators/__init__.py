@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from mercer.estimators.laplacian_regressor import LaplacianProcessRegressor
     from mercer.estimators.online_classifier import OnlineGPClassifier, PrequentialClasses
     from mercer.estimators.online_regressor import OnlineGPRegressor, Prequential
+    from mercer.estimators.relevance_classifier import RelevanceVectorClassifier
     from mercer.estimators.relevance_regressor import RelevanceVectorRegressor
     from mercer.estimators.sparse_classifier import SparseGPClassifier
     from mercer.estimators.sparse_greedy import SparseGreedyGPRegressor
@@ -37,6 +38,7 @@ __all__ = [
     "OnlineGPRegressor",
     "Prequential",
     "PrequentialClasses",
+    "RelevanceVectorClassifier",
     "RelevanceVectorRegressor",
     "SparseGPClassifier",
     "SparseGPRegressor",
@@ -58,6 +60,7 @@ if not TYPE_CHECKING:  # a regression does not wait for what it has no use for
             "OnlineGPRegressor": "mercer.estimators.online_regressor",
             "Prequential": "mercer.estimators.online_regressor",
             "PrequentialClasses": "mercer.estimators.online_classifier",
+            "RelevanceVectorClassifier": "mercer.estimators.relevance_classifier",
             "RelevanceVectorRegressor": "mercer.estimators.relevance_regressor",
             "SparseGPClassifier": "mercer.estimators.sparse_classifier",
             "SparseGPRegressor": "mercer.estimators.sparse_regressor",

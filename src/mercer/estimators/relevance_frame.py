@@ -34,6 +34,7 @@ class Model(NamedTuple):
     kernels : one or more; None for the default one
     mean : of the function
     scale : (P,) the units of the outputs
+    centred : whether coefficients of the mean have their priors about least squares, or about 0
     engine : given rows, what is subtracted from their targets (n, P), and how many functions never
         leave the model: the engine
     """
@@ -42,6 +43,7 @@ class Model(NamedTuple):
     kernels: tuple[Kernel, ...] | None
     mean: Mean
     scale: Floats
+    centred: bool
     engine: Callable[[Merged, Floats, int], Machines]
 
 
@@ -105,14 +107,14 @@ class Frame:
         return np.asarray(fixed / self.model.scale)
 
     def coefficients(self, rows: Merged) -> Floats:
-        """Return coefficients of the mean's regressors by least squares, (r, P).
+        """Return about what the coefficients of the mean's regressors have their priors, (r, P).
 
-        Their priors are about these, so that a shift of the targets is one of the predictions.
+        Those of least squares, so that a shift of the targets is one of the predictions.
         """
         H, root = self._regressors(rows.X), np.sqrt(rows.weights)[:, None]
         left = rows.Y - self.fixed(rows)
-        if not H.shape[1]:
-            return np.empty((0, rows.Y.shape[1]))
+        if not (H.shape[1] and self.model.centred):
+            return np.zeros((H.shape[1], rows.Y.shape[1]))
         return np.asarray(np.linalg.lstsq(root * H, root * left, rcond=None)[0])
 
     def offset(self, rows: Merged, beta: Floats) -> Floats:
@@ -145,8 +147,8 @@ class Frame:
         basis = Basis(functions.kernels[0], points[0], features)
         return Relevant(sections, given, basis, n_mean)
 
-    def fixed_mean(self, p: int) -> Mean:
-        """Return the part of the mean of output p that has no coefficients to find."""
+    def fixed_mean(self, p: int | None) -> Mean:
+        """Return the part of the mean that has no coefficients to find; of output p, or all."""
         return fixed_mean(self.model.mean, output=p if len(self.model.scale) > 1 else None)
 
     def with_kernels(self, kernels: tuple[Kernel, ...]) -> Frame:

@@ -160,3 +160,31 @@ def as_kernels(spec: Any, X: Any) -> tuple[tuple[Kernel, ...] | None, Parameter 
             f"kernels of numbers and of other objects cannot be taken together, got {list(spec)!r}"
         )
     return tuple(kernels), None
+
+
+def class_weights(
+    spec: Any, classes: NDArray[Any], codes: NDArray[np.intp], weights: Floats | None
+) -> Floats | None:
+    """Return the weights of rows times those of their classes; None if all are 1."""
+    if spec is None:
+        return weights
+    own = np.ones(len(codes)) if weights is None else weights
+    if isinstance(spec, str) and spec == "balanced":
+        total = np.bincount(codes, own, minlength=len(classes))
+        each = float(np.sum(own)) / (len(classes) * total)
+    elif isinstance(spec, dict):
+        known = {label: i for i, label in enumerate(classes.tolist())}
+        unknown = [label for label in spec if label not in known]
+        if unknown:
+            raise ValueError(
+                f"class_weight has weights of {unknown!r}, and the classes are {classes.tolist()!r}"
+            )
+        each = np.ones(len(classes))
+        for label, value in spec.items():
+            require_number("a class_weight", value)
+            if not (np.isfinite(value) and value > 0):
+                raise ValueError(f"class weights must be positive, got {value!r} of {label!r}")
+            each[known[label]] = float(value)
+    else:
+        raise ValueError(f"class_weight must be None, 'balanced' or a dictionary, got {spec!r}")
+    return np.asarray(own * each[codes])

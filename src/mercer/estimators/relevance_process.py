@@ -39,8 +39,9 @@ Indices = NDArray[np.intp]
 # gone on with; and length scales that are tried, in units of those that a search begins with.
 _ROWS, _ROUNDS, _TRIES = 1000, 2, 2
 _FACTORS = (2.0, 1.0, 0.5, 0.25, 0.125, 0.0625)
-# Nats that a step of the sparse algorithm must gain while kernels are looked for.
-_COARSE = 0.3
+# Nats that a step of the sparse algorithm must gain while kernels are looked for, and those that a
+# model is charged for each of its functions where kernels are compared.
+_COARSE, _CHARGE = 0.3, 2.0
 # The worst that can be said of several functions comes first.
 _STATUS = ("interrupted", "stopped", "converged")
 
@@ -76,7 +77,7 @@ class RelevanceProcess(StorableEstimator, FittedProcess):
         numeric = kernels is None or kernels[0].is_numeric
         widths = spread(rows.X, rows.weights) if numeric and not is_precomputed(self) else None
         if kernels is None:
-            kernels = (default_kernel(spread(rows.X, rows.weights), 1.0).kernel,)
+            kernels = (self._default_kernel(spread(rows.X, rows.weights)),)
         if self.learn_centres and widths is None:
             raise ValueError(f"learn_centres=True needs inputs of numbers, got {kernels[0]!r}")
         for kernel in kernels:
@@ -123,6 +124,10 @@ class RelevanceProcess(StorableEstimator, FittedProcess):
             warn("the fit was interrupted; the best model so far is kept", ConvergenceWarning)
         return frame, Ended(functions, found, value, value, status), beta
 
+    def _default_kernel(self, widths: Floats) -> Kernel:
+        """Return the kernel where none is given, from the deviations of the columns."""
+        return default_kernel(widths, 1.0).kernel
+
     # --- the kernels --------------------------------------------------------------------------
 
     def _chosen(
@@ -136,14 +141,20 @@ class RelevanceProcess(StorableEstimator, FittedProcess):
         """Return the model with parameters of its kernels, from a search by some of the rows."""
         rows = frame.model.rows
         some = rows.some(_ROWS, rng)
+        if not np.all(np.ptp(some.Y, axis=0)):  # a class is not among them
+            some = rows
         units = np.ones(1) if widths is None else widths
         bounds = [kernel.with_bounds_from(units, 1.0).bounds for kernel in frame.kernels]
         limits = np.concatenate(bounds)
         tell(report, f"choosing the kernel by {len(some.Y)} rows")
-        charge = 0.5 * np.log(max(float(np.sum(rows.weights)), 2.0))
         engine = frame.engine(some, beta)
         search = Search(
-            engine, limits, max(float(self.tol), _COARSE), charge, int(self.max_iter), report=report
+            engine,
+            limits,
+            max(float(self.tol), _COARSE),
+            _CHARGE,
+            int(self.max_iter),
+            report=report,
         )
         functions = frame.dictionary(some)
         starts = width_starts(functions, _FACTORS)

@@ -143,6 +143,7 @@ class RelevanceVectorRegressor(RelevanceProcess, BayesianRegressor):
 
     See Also
     --------
+    RelevanceVectorClassifier : for labels.
     LaplacianProcessRegressor : sparse by another prior, with a proof of its optimum.
     SparseGPRegressor : few basis functions under a Gaussian process prior, whose error bars are
         sound far from data.
@@ -159,9 +160,11 @@ class RelevanceVectorRegressor(RelevanceProcess, BayesianRegressor):
 
     The penalised evidence never decreases along a fit. It has local optima, above all in the width
     of the functions: several widths are tried, and from the best two length scales go up the
-    evidence by its gradient, functions held, in turn with the choice of functions. More than 1000
-    rows are sampled for that, and the length scales then moved on by all of them. Length scales of
-    the default kernel have the hyperprior of `GPRegressor`.
+    evidence by its gradient, functions held, in turn with the choice of functions. Functions that
+    are narrow enough for single rows always have more evidence, even on noise, and so models are
+    compared by their evidence less two nats for each function. More than 1000 rows are sampled for
+    that, and the length scales then moved on by all of them. Length scales of the default kernel
+    have the hyperprior of `GPRegressor`.
 
     The model is a Gaussian process with covariance sum_j k(x, x_j) k(x', x_j)/s_j (UV Remark 15),
     which is 0 far from all relevance vectors: error bars shrink there to those of noise and mean,
@@ -343,7 +346,7 @@ class RelevanceVectorRegressor(RelevanceProcess, BayesianRegressor):
                 self.max_steps,
             )
 
-        return Model(own, kernels, mean, scale, engine), rows
+        return Model(own, kernels, mean, scale, True, engine), rows
 
     def _known_noise(self, given: Parameter | None) -> float | None:
         """Return the variance of noise that is known, here or by the kernel; None to learn it."""

@@ -8,8 +8,8 @@ algorithm is run at several of these first, and the best of them are gone on wit
 
 The evidence alone is no judge of widths. Functions so narrow that each is of one row have
 precisions that follow single targets, and more evidence than noise has: n of them gain 0.6 n nats
-on targets that are nothing but noise. Models are compared by evidence less half a logarithm of n
-for each of their functions, Schwarz's charge for a parameter that the rows determine.
+on targets that are nothing but noise. Models are compared by their evidence less a charge for each
+function, as by Akaike's criterion: a nat for its precision and one for its centre.
 """
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ Indices = NDArray[np.intp]
 # Iterations that the parameters move before the functions are looked at again; rounds of both at
 # the most; and what a round must gain for the next, in nats.
 _ITERATIONS, _ROUNDS, _GAIN = 12, 12, 0.1
-# Starts are gone through from wide to narrow functions, up to models with this part of the rows.
-_MANY = 1.0 / 3.0
+# Starts are gone through from wide to narrow functions, up to models with this part of the rows, or
+# two in a row that score so much less than the best.
+_MANY, _WORSE = 1.0 / 3.0, 20.0
 # A climb ends where the score is below the best by the charge of so many functions.
 _LOST = 10.0
 # What a value that cannot be had counts below the start.
@@ -96,7 +97,9 @@ class Search:
             at = self.solved(functions.with_theta(np.clip(theta, *self.bounds.T)), None)
             begun.append(at)
             many = max(len(machine.fit.indices) for machine in at.machines) > _MANY * n
-            if at.status == "interrupted" or (many and len(begun) > 1):
+            top = max(end.score for end in begun)
+            lost = all(end.score < top - _WORSE for end in begun[-2:])
+            if at.status == "interrupted" or lost or (many and len(begun) > 1):
                 break
         begun.sort(key=lambda end: -end.score)
         best = begun[0]

@@ -35,7 +35,7 @@ from mercer.inference._relevance_mode import find_mode
 from mercer.inference._relevance_problem import Relevance, RelevanceProblem
 from mercer.inference._relevance_sites import ClassSites, ScalarSites
 
-__all__ = ["ColumnAdjoints", "adjoints"]
+__all__ = ["ColumnAdjoints", "adjoints", "laplace_adjoints"]
 
 Floats = NDArray[np.float64]
 
@@ -65,7 +65,12 @@ def adjoints(
         `relevance.robust` it is the `fit`.
     """
     if not isinstance(problem, RelevanceProblem):
-        return _laplace(problem, fit)
+        found = laplace_adjoints(problem, fit)
+        if found is None:
+            raise NotPositiveDefiniteError(
+                f"the curvature of {len(fit.indices)} functions has no factor: they are too alike"
+            )
+        return found[1]
     assert isinstance(fit, Relevance)
     Phi = problem.columns.take(fit.indices)  # (n, k)
     precision = (1.0 if problem.weights is None else problem.weights) / np.asarray(fit.noise)
@@ -76,9 +81,13 @@ def adjoints(
     return ColumnAdjoints(columns, r)
 
 
-def _laplace(
+def laplace_adjoints(
     problem: ClassesProblem | MultinomialProblem, fit: Relevance | MultinomialRelevance
-) -> ColumnAdjoints:
+) -> tuple[float, ColumnAdjoints] | None:
+    """Return the penalised Laplace evidence at the precisions of a fit, with its derivatives.
+
+    The mode is found anew, from that of the fit; None where it has no factor.
+    """
     w, k = problem.weights, len(fit.indices)
     kept = np.arange(problem.columns.n) if w is None else np.flatnonzero(w > 0)
     w = None if w is None else w[kept]
@@ -92,9 +101,7 @@ def _laplace(
     Phi = problem.columns.take(fit.indices)[kept]
     at = find_mode(sites, Penalty(problem.hyperprior), Phi, fit.precisions, start)
     if at is None:
-        raise NotPositiveDefiniteError(
-            f"the curvature of {k} functions has no factor: they are too alike"
-        )
+        return None
     Xi, lean, delta = moments(sites, Phi, at)
     moved = Phi @ delta  # (n, q)
     direct = at.pull + lean - np.einsum("cdi,id->ic", at.bend, moved)
@@ -105,4 +112,5 @@ def _laplace(
     columns, mean = np.zeros((problem.columns.n, k)), np.zeros(shape)
     columns[kept] = own
     mean[kept] = direct @ sites.U.T if isinstance(sites, ClassSites) else direct
-    return ColumnAdjoints(columns, mean if isinstance(sites, ClassSites) else mean[:, 0])
+    slopes = ColumnAdjoints(columns, mean if isinstance(sites, ClassSites) else mean[:, 0])
+    return at.value, slopes
