@@ -376,6 +376,7 @@ ESTIMATORS: dict[type, list[Example]] = {
     ],
     RelevanceVectorClassifier: [
         Example(RelevanceVectorClassifier(RBF(1.3), optimizer=None)),
+        Example(RelevanceVectorClassifier(RBF(1.3), multi_class="multinomial", optimizer=None)),
         Example(RelevanceVectorClassifier(max_iter=2)),
         Example(
             RelevanceVectorClassifier(
@@ -386,7 +387,6 @@ ESTIMATORS: dict[type, list[Example]] = {
             ),
             TWO,
         ),
-        Example(RelevanceVectorClassifier(RBF(1.3), multi_class="multinomial", optimizer=None)),
         Example(
             RelevanceVectorClassifier(
                 [RBF(1.3), Tanh(0.5, 0.3)], class_weight="balanced", mean="zero", optimizer=None
