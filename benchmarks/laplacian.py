@@ -20,7 +20,8 @@ from benchmarks.timing import Contender, race
 from benchmarks.uci import made_up
 from mercer.datasets import load_table
 from mercer.inference._columns import KernelColumns
-from mercer.inference._l1_generation import Generated, Generation
+from mercer.inference._expansion_problem import Expansion
+from mercer.inference._l1_generation import Generation
 from mercer.inference._l1_squares import Squares
 from mercer.kernels import RBF
 
@@ -66,7 +67,7 @@ def synthetic(n: int, part: float = PART) -> Problem:
     return _problem("eight columns", X, y - y.mean(), 2.0, part)
 
 
-def mercer(problem: Problem) -> Generated:
+def mercer(problem: Problem) -> Expansion:
     """Solve without the kernel matrix, certificate included."""
     columns = KernelColumns(RBF(problem.width), problem.X)
     return Generation(columns, Squares(problem.y), tol=TOL).solve(problem.lam)

@@ -9,8 +9,8 @@ import pytest
 
 from mercer import LaplacianProcessRegressor
 from mercer.errors import MercerWarning, UndeterminedWarning
-from mercer.estimators.laplacian_kernel import free_directions, search_kernel
 from mercer.estimators.laplacian_rows import merged
+from mercer.evidence.pattern_search import free_directions, search_kernel
 from mercer.kernels import RBF, Matern, Tanh
 from mercer.likelihoods import EpsilonInsensitive, Gaussian, Huber, Laplace
 from mercer.params import Parameter

@@ -323,7 +323,7 @@ def test_the_order_of_rows_and_repeated_fits_change_nothing():
 
 def interrupting(monkeypatch, name, at):
     """Break into a function of the engine at this call of it."""
-    whole, calls = getattr(laplacian, name), [0]
+    whole, calls = getattr(laplacian.Solver, name), [0]
 
     def broken(*args, **options):
         calls[0] += 1
@@ -331,7 +331,7 @@ def interrupting(monkeypatch, name, at):
             raise KeyboardInterrupt
         return whole(*args, **options)
 
-    monkeypatch.setattr(laplacian, name, broken)
+    monkeypatch.setattr(laplacian.Solver, name, broken)
 
 
 def test_an_interrupt_keeps_the_best_so_far(monkeypatch):

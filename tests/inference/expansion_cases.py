@@ -6,6 +6,7 @@ import numpy as np
 from mercer.inference._columns import ArrayColumns
 from mercer.inference._expansion_problem import ExpansionProblem
 from mercer.likelihoods import EpsilonInsensitive, Gaussian, Huber, Laplace, Logistic
+from mercer.priors import FeatureSelection, Laplacian, WeightDecay
 
 NOISES = {
     "gaussian": Gaussian(0.2),
@@ -58,14 +59,14 @@ def loss_expression(name, y, f, w):
     return cp.sum(cp.multiply(w, rows))
 
 
-def convex_optimum(case, lam, prior="laplacian"):
+def convex_optimum(case, lam, prior=Laplacian):
     """Return the least F; lam is a number or one a column."""
     theta = cp.Variable(case.Phi.shape[1])
     f = case.mean + case.Phi @ theta
     if case.H is not None:
         f = f + case.H @ cp.Variable(case.H.shape[1])
     w = np.ones(len(case.y)) if case.weights is None else case.weights
-    if prior == "laplacian":
+    if prior == Laplacian:
         penalty = cp.sum(cp.multiply(lam * np.ones(case.Phi.shape[1]), cp.abs(theta)))
     else:
         penalty = lam**2 / case.unit * cp.sum_squares(theta)
@@ -100,5 +101,5 @@ def pull_bounds(name, y, f, near):
 def penalty(case, prior, lam, theta):
     """Return unit sum_j gamma(theta_j/s), s = unit/lam (BKM 98 corrected, 99, 100)."""
     t = np.abs(theta) * lam / case.unit
-    gamma = {"laplacian": t, "weight_decay": t**2, "feature_selection": 1 - np.exp(-t)}[prior]
+    gamma = {Laplacian: t, WeightDecay: t**2, FeatureSelection: 1 - np.exp(-t)}[prior]
     return case.unit * np.sum(gamma)

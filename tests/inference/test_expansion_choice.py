@@ -7,12 +7,14 @@ import pytest
 from scipy.stats import norm
 
 from mercer.inference._columns import KernelColumns
-from mercer.inference._expansion_choice import NoiseModel, folds_of, held_out
+from mercer.inference._expansion_choice import folds_of, held_out
+from mercer.inference._expansion_noise import NoiseModel
 from mercer.inference._expansion_problem import ExpansionProblem
 from mercer.inference._residual_noise import Noise
 from mercer.inference.laplacian import path
 from mercer.kernels import RBF
 from mercer.likelihoods import Gaussian
+from mercer.priors import Laplacian, WeightDecay
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, (50, 1))
@@ -66,14 +68,14 @@ def test_held_out_densities_are_those_of_the_rest_alone(known):
 def test_a_given_prior_scale_makes_noise_of_a_penalty():
     noise = Noise(Gaussian(), 1.0)
     problem = ExpansionProblem.of(KernelColumns(KERNEL, X), noise.begun(), Y, None, H)
-    model = NoiseModel(noise, noise.begun(), "laplacian", 0.5)
+    model = NoiseModel(noise, noise.begun(), Laplacian, 0.5)
     solution = path(problem, [0.2])[0]
     assert model.of(problem, solution, 0.2) == Gaussian(0.1)
     assert model.scale(Gaussian(0.1), 0.2) == 0.5
-    decay = NoiseModel(noise, Gaussian(0.4), "weight_decay", 0.5)
+    decay = NoiseModel(noise, Gaussian(0.4), WeightDecay, 0.5)
     # unit/s^2 = lam^2/unit of the loss that is minimised
     assert decay.of(problem, solution, 0.2).noise / 0.25 == pytest.approx(0.04 / 0.4)
-    free = NoiseModel(noise, Gaussian(0.4), "weight_decay")
+    free = NoiseModel(noise, Gaussian(0.4), WeightDecay)
     assert 0.1 / free.scale(Gaussian(0.1), 0.2) ** 2 == pytest.approx(0.04 / 0.4)
 
 

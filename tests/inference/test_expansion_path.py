@@ -8,16 +8,18 @@ from scipy.special import expit, ndtr
 
 from mercer.inference import _expansion_path, laplacian
 from mercer.inference._columns import ArrayColumns
-from mercer.inference._expansion_choice import NoiseModel, margin_spread
+from mercer.inference._expansion_noise import NoiseModel
 from mercer.inference._expansion_path import Comparison, Path, descending, scored_path
 from mercer.inference._expansion_problem import ExpansionProblem
+from mercer.inference._expansion_spread import margin_spread
 from mercer.inference._margin_calibration import Calibration, calibrate, narrowing
 from mercer.likelihoods import Logistic, Probit
+from mercer.priors import Laplacian, WeightDecay
 
 LINKS = {"soft_margin": (Logistic(), expit), "quadratic_soft_margin": (Probit(), ndtr)}
 
 
-def of_labels(loss, prior="laplacian", n=60):
+def of_labels(loss, prior=Laplacian, n=60):
     rng = np.random.default_rng(4)
     x = rng.uniform(-3, 3, n)
     y = np.where(np.sin(2 * x) + 0.7 * rng.standard_normal(n) > 0, 1.0, -1.0)
@@ -40,14 +42,14 @@ def bars(problem, solution, link, calibration, ridge, at):
 
 
 @pytest.mark.parametrize("loss", list(LINKS))
-@pytest.mark.parametrize("prior", ["laplacian", "weight_decay"])
+@pytest.mark.parametrize("prior", [Laplacian, WeightDecay])
 def test_error_bars_of_margins_are_the_links_about_the_plain_calibration(loss, prior):
-    problem, by = of_labels(loss, prior, 40)
+    problem, _ = of_labels(loss, prior, 40)
     solution = laplacian.solve(problem, prior, 2.0)
     calibration = Calibration(2.0, 0.4, (1.5, 0.3))
-    spread = margin_spread(problem, solution, by.model, 2.0, calibration)
+    spread = margin_spread(problem, solution, LINKS[loss][0], prior, 2.0, calibration)
     at = np.hstack([problem.columns.take(solution.indices)[:5], np.ones((5, 1))])
-    decay = 2.0 / (1.5 / 2.0) ** 2 if prior == "weight_decay" else 0.0  # of coefficients 1.5 theta
+    decay = 2.0 / (1.5 / 2.0) ** 2 if prior is WeightDecay else 0.0  # of coefficients 1.5 theta
     ridge = np.append(np.full(len(solution.indices), decay), 0.0)
     wanted = bars(problem, solution, LINKS[loss][0], (1.5, 0.3), ridge, at)
     np.testing.assert_allclose(spread.var(at), wanted, rtol=1e-4)
@@ -63,7 +65,7 @@ def test_margins_are_worth_the_probabilities_that_are_predicted(loss):
     ends = {}
     for fold in range(3):
         train = problem.rows(np.flatnonzero(by.folds != fold))
-        ends[fold] = train, laplacian.solve(train, "laplacian", lam, tol=1e-10)
+        ends[fold] = train, laplacian.solve(train, Laplacian, lam, tol=1e-10)
         test = np.flatnonzero(by.folds == fold)
         own = ends[fold][1]
         mean[test] = problem.columns.take(own.indices)[test] @ own.coef + own.beta[0]

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from mercer.inference._columns import ArrayColumns, KernelColumns
-from mercer.inference._expansion_choice import pieces_of, posterior_spread, ridge_of
 from mercer.inference._expansion_posterior import (
     Spread,
     curvature,
@@ -14,11 +13,13 @@ from mercer.inference._expansion_posterior import (
     spread_of,
 )
 from mercer.inference._expansion_problem import ExpansionProblem
+from mercer.inference._expansion_spread import pieces_of, posterior_spread, ridge_of
 from mercer.inference.laplacian import solve
 from mercer.kernels import RBF
 from mercer.likelihoods import EpsilonInsensitive, Gaussian, Huber, Laplace, Logistic, Probit
 from mercer.means import Constant
 from mercer.posterior import Basis
+from mercer.priors import Laplacian, WeightDecay
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, (60, 1))
@@ -49,7 +50,7 @@ def hessian(function, x, step=1e-4):
 )
 def test_the_covariance_is_that_of_a_laplace_expansion_on_the_active_set(noise, y):
     problem = ExpansionProblem.of(KernelColumns(KERNEL, X), noise, y, None, H, WEIGHTS)
-    solution = solve(problem, "laplacian", 1.5, tol=1e-9)
+    solution = solve(problem, Laplacian, 1.5, tol=1e-9)
     k = len(solution.indices)
     assert 2 <= k < 20
     spread = posterior_spread(problem, solution, noise, None)
@@ -77,7 +78,7 @@ def test_the_covariance_is_that_of_a_laplace_expansion_on_the_active_set(noise, 
 def test_gaussian_noise_has_the_corrected_equations_of_the_paper():
     v, s = 0.04, 0.5
     problem = ExpansionProblem.of(KernelColumns(KERNEL, X), Gaussian(v), Y)
-    solution = solve(problem, "laplacian", v / s, tol=1e-10)
+    solution = solve(problem, Laplacian, v / s, tol=1e-10)
     K = KERNEL(X, X[solution.indices])
     sign = np.sign(solution.coef)
     inverse = np.linalg.inv(K.T @ K)
@@ -90,8 +91,8 @@ def test_gaussian_noise_has_the_corrected_equations_of_the_paper():
 def test_weight_decay_adds_its_own_curvature():
     v, s = 0.04, 0.7
     problem = ExpansionProblem.of(KernelColumns(KERNEL, X), Gaussian(v), Y, None, H)
-    solution = solve(problem, "weight_decay", v / s, tol=1e-9)
-    ridge = ridge_of("weight_decay", s, len(solution.indices), 1)
+    solution = solve(problem, WeightDecay, v / s, tol=1e-9)
+    ridge = ridge_of(WeightDecay, s, len(solution.indices), 1)
     spread = posterior_spread(problem, solution, Gaussian(v), ridge)
     A = np.hstack([KERNEL(X), H])
     precision = A.T @ A / v + np.diag(np.append(np.full(60, 2.0 / s**2), 0.0))
@@ -114,7 +115,7 @@ def test_a_function_that_outliers_alone_see_has_the_fisher_information():
     y = np.concatenate([np.linspace(-0.1, 0.1, 18), [50.0, -50.0]])
     noise = Huber(1.0, 1.0)
     problem = ExpansionProblem.of(ArrayColumns(Phi), noise, y)
-    solution = solve(problem, "laplacian", 1e-4)._replace(
+    solution = solve(problem, Laplacian, 1e-4)._replace(
         indices=np.arange(2), coef=np.zeros(2), latent=np.zeros(20)
     )
     var = posterior_spread(problem, solution, noise, None).var(np.eye(2))
@@ -125,7 +126,7 @@ def test_a_function_that_outliers_alone_see_has_the_fisher_information():
 def test_blocks_of_rows_give_what_all_rows_give(monkeypatch):
     problem = ExpansionProblem.of(KernelColumns(KERNEL, X), Gaussian(0.04), Y, None, H)
     indices = np.array([3, 10, 40])
-    monkeypatch.setattr("mercer.inference._expansion_choice._BLOCK_BYTES", 1)
+    monkeypatch.setattr("mercer.inference._expansion_spread._BLOCK_BYTES", 1)
     blocks = list(pieces_of(problem, indices)())
     assert len(blocks) == 15
     whole = np.hstack([KERNEL(X, X[indices]), H])

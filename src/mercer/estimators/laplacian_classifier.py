@@ -13,8 +13,9 @@ from mercer.estimators.class_options import class_kernel
 from mercer.estimators.classifier import BayesianClassifier
 from mercer.estimators.inputs import require_targets
 from mercer.estimators.labels import checked_labels, codes_of, hard_targets
+from mercer.estimators.laplacian_frame import Model
 from mercer.estimators.laplacian_options import check_expansion_options, class_loss
-from mercer.estimators.laplacian_process import LaplacianProcess, Model
+from mercer.estimators.laplacian_process import LaplacianProcess
 from mercer.estimators.laplacian_rows import merged
 from mercer.estimators.precomputed import over_row_numbers
 from mercer.estimators.preparation import all_or_nothing

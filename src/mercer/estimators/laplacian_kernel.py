@@ -1,34 +1,40 @@
-"""The kernel of a Laplacian process: where it begins, and the search for its parameters.
+"""The kernel of a Laplacian process: where the default one begins, and the search.
 
-There is no evidence to climb: parameters are judged by what held-out rows are predicted along a
-path of penalties, which has no gradient. The default kernel leaves one direction to search: length
-scales in proportion to each other as a Gaussian process on a sample has them, and a factor to all.
+The default kernel leaves one direction to search: length scales in proportion to each other as a
+Gaussian process on a sample has them, and a factor to all.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import ConvergenceWarning, MercerWarning, warn
+from mercer.estimators.laplacian_frame import Frame, Model
+from mercer.estimators.laplacian_options import PRIORS
 from mercer.estimators.laplacian_rows import Merged
 from mercer.estimators.online_start import start_of_classes, start_of_regression
 from mercer.estimators.rows import Rows
 from mercer.evidence.defaults import deviation, spread
+from mercer.evidence.expansion_choice import choose, tells
 from mercer.evidence.optimum import Report, tell
+from mercer.evidence.pattern_search import KernelSearch, free_directions, search_kernel
+from mercer.inference._residual_noise import Noise
 from mercer.kernels import RBF, Kernel, Scaled
-from mercer.likelihoods import Gaussian, Logistic
+from mercer.likelihoods import Gaussian, Likelihood, Logistic
 from mercer.likelihoods.spread import median_of
 from mercer.means import Mean, Zero
 
-__all__ = ["KernelSearch", "default_start", "free_directions", "search_kernel"]
+__all__ = ["default_start", "kernel_for"]
 
 Floats = NDArray[np.float64]
 
+# Rows by which kernels are compared, at the most, and penalties of a path that serves for that.
+_KERNEL_ROWS, _KERNEL_PENALTIES = 1000, 17
 # Rows by which the relative length scales of the default kernel are chosen; labels take longer.
 _NUMBERS, _LABELS = 500, 300
 # Iterations of that.
@@ -36,22 +42,6 @@ _ITERATIONS = 50
 # Targets further than this many deviations from the median are drawn in there before it, where
 # the noise is not Gaussian.
 _FAR = 4.0
-# The first and the least step of the search, in logarithms, and the gain that is one.
-_STEP, _LEAST, _GAIN = np.log(2.0), np.log(2.0) / 3.0, 1e-9
-
-
-class KernelSearch(NamedTuple):
-    """Where a search has ended.
-
-    kernel : the best one
-    thetas, values : every evaluation
-    status : "converged", "stopped" at `max_iter`, or "interrupted"
-    """
-
-    kernel: Kernel
-    thetas: list[Floats]
-    values: list[float]
-    status: str
 
 
 def default_start(
@@ -103,113 +93,59 @@ def _drawn_in(Y: Floats, weights: Floats) -> Floats:
     return np.clip(Y, middle - _FAR * width, middle + _FAR * width)
 
 
-def free_directions(kernel: Kernel, default: bool, scaled: bool) -> Floats:
-    """Return the directions in theta (p, k) that are searched.
+def kernel_for(
+    estimator: Any, model: Model, seed: int, report: Report | None
+) -> tuple[Kernel, KernelSearch | None]:
+    """Return the kernel, and the search for its parameters if there was one."""
+    rows, kernel = model.rows, model.kernel
+    labels = isinstance(model.noise, str)
+    rng = np.random.default_rng(seed)
+    no_sections = estimator.centres is not None and len(estimator.centres) == 0
+    default = kernel is None
+    if kernel is None:
+        if no_sections:
+            return RBF(), None
+        tell(report, "choosing relative length scales")
+        kernel, whole = default_start(estimator, rows, model.mean, labels, rng)
+        if not whole:
+            return kernel, KernelSearch(kernel, [], [], "interrupted")
+    kernel = kernel.anchored(rows.X)
+    directions = free_directions(kernel, default, estimator.prior_scale is None)
+    if estimator.optimizer is None or not directions.shape[1] or no_sections:
+        return kernel, None
+    some = rows.some(_KERNEL_ROWS, np.random.default_rng(seed))
+    begun = Frame(estimator, kernel, model, seed)
+    table = begun.table(some)
+    telling = [
+        p
+        for p in range(rows.Y.shape[1])
+        if tells(table, begun.targets(some, p), PRIORS[estimator.prior])
+    ]
+    if not telling:
+        return kernel, None
+    tell(report, f"comparing kernels by {len(some.Y)} rows")
 
-    Of the default kernel it is that of all length scales together. The variance of a kernel is left
-    out where the scale of the coefficients is chosen, with which it is one.
-    """
-    size = kernel.theta.size
-    if default:
-        return np.ones((size, 1))
-    kept = np.eye(size)
-    if scaled and isinstance(kernel, Scaled) and kernel.parameters["variance"].is_free:
-        kept = kept[:, 1:]
-    return kept
+    found: dict[int, Likelihood] = {}  # that of the first kernel shapes the loss of all
 
+    def value(kernel: Kernel) -> float:
+        frame = Frame(estimator, kernel, model, seed)
+        options = frame.options(estimator.max_active, None)
+        options = options._replace(n_penalties=min(_KERNEL_PENALTIES, estimator.n_penalties))
+        columns, total = frame.table(some), 0.0
+        for p in telling:
+            targets = frame.targets(some, p)
+            if p in found and isinstance(targets.noise, Noise):
+                targets = replace(targets, noise=replace(targets.noise, start=found[p]))
+            own = options._replace(settles=p not in found)
+            chosen = choose(columns, targets, own, judge=True)
+            if not chosen.is_whole:
+                raise KeyboardInterrupt
+            found.setdefault(p, chosen.now)
+            total += chosen.value
+        return total if np.isfinite(total) else -np.inf
 
-def search_kernel(
-    kernel: Kernel,
-    directions: Floats,
-    bounds: Floats,
-    value: Callable[[Kernel], float],
-    most: int,
-    starts: list[Floats],
-    report: Report | None,
-) -> KernelSearch:
-    """Return the best kernel that a pattern search finds, which has no use for gradients.
-
-    Parameters
-    ----------
-    kernel : where it begins
-    directions : (p, k) along which theta changes
-    bounds : (p, 2) of theta
-    value : what is maximised
-    most : evaluations from a start at the most
-    starts : further values of theta to begin at
-    report : whom to tell of evaluations
-    """
-    search = _Pattern(kernel, directions, bounds, value, most, report)
-    status = "converged"
-    try:
-        for number, theta in enumerate([kernel.theta, *starts]):
-            if not search.run(np.clip(theta, *bounds.T), number + 1):
-                status = "stopped"
-    except KeyboardInterrupt:
-        if not search.values:
-            raise
-        status = "interrupted"
-        warn(
-            "the search was interrupted; the best hyperparameters so far are kept",
-            ConvergenceWarning,
-        )
-    best = int(np.argmax(search.values))
-    found = kernel.with_theta(search.thetas[best])
-    tell(report, f"the kernel is {found!r}")
-    return KernelSearch(found, search.thetas, search.values, status)
-
-
-class _Pattern:
-    """A pattern search: steps along each direction in turn, halved where none is better."""
-
-    def __init__(
-        self,
-        kernel: Kernel,
-        directions: Floats,
-        bounds: Floats,
-        value: Callable[[Kernel], float],
-        most: int,
-        report: Report | None,
-    ) -> None:
-        self.kernel, self.directions, self.bounds = kernel, directions, bounds
-        self.value, self.most, self.report = value, most, report
-        self.thetas: list[Floats] = []
-        self.values: list[float] = []
-        self.start = self.count = 0
-
-    def at(self, theta: Floats) -> float:
-        """Return the value at a point; one that was seen before is not evaluated again."""
-        for old, value in zip(self.thetas, self.values, strict=True):
-            if np.allclose(old, theta, rtol=0.0, atol=1e-12):
-                return value
-        value = self.value(self.kernel.with_theta(theta))
-        self.thetas.append(np.array(theta))
-        self.values.append(value)
-        self.count += 1
-        if self.report is not None:
-            self.report(self.start, self.count, value, max(self.values))
-        return value
-
-    def run(self, theta: Floats, start: int) -> bool:
-        """Search from a point; return whether that ended by itself."""
-        self.start, self.count = start, 0
-        best, step = self.at(theta), _STEP
-        signs = np.ones(self.directions.shape[1])
-        while step >= _LEAST:
-            moved = False
-            for k, direction in enumerate(self.directions.T):
-                for sign in (signs[k], -signs[k]):
-                    better = False
-                    while self.count < self.most:
-                        near = np.clip(theta + sign * step * direction, *self.bounds.T)
-                        if np.array_equal(near, theta) or not self.at(near) > best + _GAIN:
-                            break
-                        theta, best, better = near, self.at(near), True
-                    if better:
-                        signs[k], moved = sign, True
-                        break
-                if self.count >= self.most:
-                    return False
-            if not moved:
-                step *= 0.5
-        return True
+    widths = spread(rows.X, rows.weights) if kernel.is_numeric else np.ones(1)
+    bounds = kernel.with_bounds_from(widths, 1.0).bounds
+    starts = [kernel.draw_theta(rng) for _ in range(0 if default else estimator.n_restarts)]
+    end = search_kernel(kernel, directions, bounds, value, estimator.max_iter, starts, report)
+    return end.kernel, end

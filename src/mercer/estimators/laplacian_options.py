@@ -38,7 +38,6 @@ __all__ = [
     "class_loss",
     "most_active",
     "noise_spec",
-    "prior_of",
 ]
 
 Floats = NDArray[np.float64]
@@ -173,18 +172,13 @@ def class_loss(spec: Any) -> str:
     return spec
 
 
-def prior_of(estimator: Any, scale: float) -> CoefficientPrior:
-    """Return the prior with its scale."""
-    return PRIORS[estimator.prior](scale)
-
-
 def most_active(estimator: Any, n: int, size: int) -> int | None:
     """Return how many functions may be in use, or raise at once where they have no room.
 
     None for no limit: as many as there are have room.
     """
-    if estimator.prior == "weight_decay":  # all of them
-        require_memory(max(n, size), 4.0, "a fit with prior='weight_decay'")
+    if estimator.prior == "weight_decay":  # all of them, and what their singular values take
+        require_memory(max(n, size), 8.0, "a fit with prior='weight_decay'")
         return None
     if is_precomputed(estimator):
         require_memory(n, 2.0, "a fit to a precomputed kernel")

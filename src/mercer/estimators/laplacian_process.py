@@ -2,36 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import ConvergenceWarning, MercerWarning, UndeterminedWarning, warn
-from mercer.estimators.expansion_parts import fixed_mean, given_centres
-from mercer.estimators.laplacian_fit import (
-    Chosen,
-    Fitted,
-    Options,
-    Targets,
-    choose,
-    fit_targets,
-    larger,
-    tells,
-)
-from mercer.estimators.laplacian_kernel import (
-    KernelSearch,
-    default_start,
-    free_directions,
-    search_kernel,
-)
+from mercer.estimators.laplacian_frame import Frame, Model
+from mercer.estimators.laplacian_kernel import kernel_for
 from mercer.estimators.laplacian_options import (
+    PRIORS,
     check_centres,
     check_symmetry,
     most_active,
-    prior_of,
 )
 from mercer.estimators.laplacian_rows import Merged
 from mercer.estimators.options import as_generator
@@ -39,47 +22,23 @@ from mercer.estimators.process import FittedProcess
 from mercer.estimators.rows import is_precomputed
 from mercer.estimators.search import report_of
 from mercer.estimators.state import StorableEstimator
-from mercer.evidence.defaults import output_units, spread
+from mercer.evidence.expansion_choice import choose, larger
+from mercer.evidence.expansion_fit import fit_targets
+from mercer.evidence.expansion_targets import Chosen, Fitted
 from mercer.evidence.optimum import Report, tell
-from mercer.inference._columns import ArrayColumns, Columns, JoinedColumns, KernelColumns
-from mercer.inference._expansion_choice import folds_of
-from mercer.inference._expansion_posterior import expansion_posterior
-from mercer.inference._residual_noise import Noise
-from mercer.kernels import RBF, Kernel
-from mercer.likelihoods import Likelihood
-from mercer.means import Constant, Functions, Mean
-from mercer.posterior import Basis, Posterior, PrecomputedPredictive, Predictive, Stacked
+from mercer.evidence.pattern_search import KernelSearch
+from mercer.inference._columns import Columns
+from mercer.means import Mean
+from mercer.posterior import Posterior, PrecomputedPredictive, Predictive, Stacked
 
-__all__ = ["LaplacianProcess", "Model"]
+__all__ = ["LaplacianProcess"]
 
 Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
-# Rows by which kernels are compared, and by which penalties and noise are chosen, at the most.
-_KERNEL_ROWS, _CHOICE_ROWS = 1000, 5000
-# Values of functions that are kept while penalties are compared, at the most.
-_TABLE = 4_000_000
-# Penalties of a path that serves to compare kernels.
-_KERNEL_PENALTIES = 17
+# Rows by which penalties and noise are chosen, at the most.
+_CHOICE_ROWS = 5000
 # The worst that can be said of several functions comes first.
 _STATUS = ("interrupted", "stopped", "certified")
-
-
-class Model(NamedTuple):
-    """A model and its rows, as a fit takes them.
-
-    rows : Merged, with targets in the units of `scale`, or labels -1 and 1
-    kernel : Kernel, or None for the default one
-    mean : of the function
-    noise : what is minimised: given the spread of a column of targets, its noise; or a loss's name
-    scale : (P,) the units of the outputs
-    """
-
-    rows: Merged
-    kernel: Kernel | None
-    mean: Mean
-    noise: Callable[[float], Noise] | str
-    scale: Floats
 
 
 class LaplacianProcess(StorableEstimator, FittedProcess):
@@ -98,15 +57,15 @@ class LaplacianProcess(StorableEstimator, FittedProcess):
     max_iter: int
     random_state: Any
 
-    def _fit_expansion(self, model: Model) -> tuple[_Frame, list[Fitted]]:
+    def _fit_expansion(self, model: Model) -> tuple[Frame, list[Fitted]]:
         """Choose what is left open and fit a function to each column of targets."""
         report = report_of(self)
         seed = int(as_generator(self.random_state).integers(2**31))
         rows = model.rows
         check_centres(self.centres, rows.X, model.kernel)
         check_symmetry(model.kernel, rows.X)
-        kernel, searched = self._kernel_for(model, seed, report)
-        frame = _Frame(self, kernel, model, seed)
+        kernel, searched = kernel_for(self, model, seed, report)
+        frame = Frame(self, kernel, model, seed)
         outputs = rows.Y.shape[1]
         small = rows.some(_CHOICE_ROWS, np.random.default_rng(seed))
         table = frame.table(small)
@@ -131,65 +90,8 @@ class LaplacianProcess(StorableEstimator, FittedProcess):
         self._keep(frame, fits, searched)
         return frame, fits
 
-    # --- the kernel ---------------------------------------------------------------------------
-
-    def _kernel_for(
-        self, model: Model, seed: int, report: Report | None
-    ) -> tuple[Kernel, KernelSearch | None]:
-        """Return the kernel, and the search for its parameters if there was one."""
-        rows, kernel = model.rows, model.kernel
-        labels = isinstance(model.noise, str)
-        rng = np.random.default_rng(seed)
-        no_sections = self.centres is not None and len(self.centres) == 0
-        default = kernel is None
-        if kernel is None:
-            if no_sections:
-                return RBF(), None
-            tell(report, "choosing relative length scales")
-            kernel, whole = default_start(self, rows, model.mean, labels, rng)
-            if not whole:
-                return kernel, KernelSearch(kernel, [], [], "interrupted")
-        kernel = kernel.anchored(rows.X)
-        directions = free_directions(kernel, default, self.prior_scale is None)
-        if self.optimizer is None or not directions.shape[1] or no_sections:
-            return kernel, None
-        some = rows.some(_KERNEL_ROWS, np.random.default_rng(seed))
-        begun = _Frame(self, kernel, model, seed)
-        table = begun.table(some)
-        telling = [
-            p for p in range(rows.Y.shape[1]) if tells(table, begun.targets(some, p), self.prior)
-        ]
-        if not telling:
-            return kernel, None
-        tell(report, f"comparing kernels by {len(some.Y)} rows")
-
-        found: dict[int, Likelihood] = {}  # that of the first kernel shapes the loss of all
-
-        def value(kernel: Kernel) -> float:
-            frame = _Frame(self, kernel, model, seed)
-            options = frame.options(self.max_active, None)
-            options = options._replace(n_penalties=min(_KERNEL_PENALTIES, self.n_penalties))
-            columns, total = frame.table(some), 0.0
-            for p in telling:
-                targets = frame.targets(some, p)
-                if p in found and isinstance(targets.noise, Noise):
-                    targets = replace(targets, noise=replace(targets.noise, start=found[p]))
-                own = options._replace(settles=p not in found)
-                chosen = choose(columns, targets, own, judge=True)
-                if not chosen.is_whole:
-                    raise KeyboardInterrupt
-                found.setdefault(p, chosen.now)
-                total += chosen.value
-            return total if np.isfinite(total) else -np.inf
-
-        widths = spread(rows.X, rows.weights) if kernel.is_numeric else np.ones(1)
-        bounds = kernel.with_bounds_from(widths, 1.0).bounds
-        starts = [kernel.draw_theta(rng) for _ in range(0 if default else self.n_restarts)]
-        end = search_kernel(kernel, directions, bounds, value, self.max_iter, starts, report)
-        return end.kernel, end
-
     def _choose(
-        self, frame: _Frame, table: Columns, rows: Merged, p: int, report: Report | None
+        self, frame: Frame, table: Columns, rows: Merged, p: int, report: Report | None
     ) -> Chosen:
         """Return the penalty of one column of targets."""
         options = frame.options(self.max_active, None)
@@ -215,7 +117,7 @@ class LaplacianProcess(StorableEstimator, FittedProcess):
 
     # --- what it leaves -----------------------------------------------------------------------
 
-    def _keep(self, frame: _Frame, fits: list[Fitted], searched: KernelSearch | None) -> None:
+    def _keep(self, frame: Frame, fits: list[Fitted], searched: KernelSearch | None) -> None:
         """Set the fitted attributes that do not depend on what the targets are."""
         one = len(fits) == 1
         indices = [fit.solution.indices for fit in fits]
@@ -225,7 +127,7 @@ class LaplacianProcess(StorableEstimator, FittedProcess):
         others = [own[own >= m] - m for own in indices]
         units = frame.model.scale
         coef = [units[p] * fit.solution.coef for p, fit in enumerate(fits)]
-        priors = [prior_of(self, fit.scale) for fit in fits]
+        priors = [PRIORS[self.prior](fit.scale) for fit in fits]
         paths = [_record(fit.chosen) for fit in fits]
         self.kernel_ = frame.kernel
         self._pairwise = is_precomputed(self)
@@ -288,7 +190,7 @@ class LaplacianProcess(StorableEstimator, FittedProcess):
             members = [PrecomputedPredictive(posterior) for posterior in self._posteriors()]
         return members[0] if len(members) == 1 else Stacked(members)
 
-    def _mean_of(self, frame: _Frame, fits: list[Fitted]) -> Mean:
+    def _mean_of(self, frame: Frame, fits: list[Fitted]) -> Mean:
         """Return the mean with the coefficients that were found, in the targets' units."""
         mean, r = frame.model.mean, len(fits[0].solution.beta)
         if mean.estimate is None or not r:
@@ -333,97 +235,9 @@ class LaplacianProcess(StorableEstimator, FittedProcess):
         )
 
 
-class _Frame:
-    """A model with a kernel: its functions and its targets, at any of the rows."""
-
-    def __init__(self, estimator: Any, kernel: Kernel, model: Model, seed: int) -> None:
-        self.estimator, self.kernel, self.model, self.seed = estimator, kernel, model, seed
-        rows = model.rows
-        if estimator.centres is None:
-            own = rows.centres
-            self.centres, self.numbers = rows.X[own], rows.first[own]
-        else:
-            self.centres = given_centres(estimator.centres, kernel)
-            self.numbers = np.arange(len(self.centres))
-
-    def table(self, rows: Merged) -> Columns:
-        """Return the functions at rows that are going to be solved for many times.
-
-        As a matrix, if that is small.
-        """
-        columns = self.columns(rows)
-        if columns.n * columns.size > _TABLE:
-            return columns
-        return ArrayColumns(columns.take(np.arange(columns.size)))
-
-    def columns(self, rows: Merged) -> Columns:
-        """Return the functions at some rows; centres are those of these rows unless given."""
-        parts: list[Columns] = []
-        if self.estimator.centres is None:
-            own = rows.centres
-            same = len(own) == len(rows.Y)
-            parts.append(KernelColumns(self.kernel, rows.X, None if same else rows.X[own]))
-        elif len(self.centres):
-            parts.append(KernelColumns(self.kernel, rows.X, self.centres))
-        if self.estimator.functions is not None:
-            parts.append(ArrayColumns(Functions(self.estimator.functions).features(rows.X)))
-        return parts[0] if len(parts) == 1 else JoinedColumns(parts)
-
-    def targets(self, rows: Merged, p: int) -> Targets:
-        """Return column p of the targets of some rows."""
-        model, y = self.model, rows.Y[:, p]
-        mean, outputs = model.mean, rows.Y.shape[1]
-        scale = model.scale[p]
-        estimated = mean.estimate is not None
-        fixed = mean.fixed_part(rows.X, outputs) if estimated else mean(rows.X, outputs)
-        H = mean.features(rows.X) if estimated else None
-        H = None if H is None or not H.shape[1] else H
-        codes = None
-        if isinstance(model.noise, str):
-            codes = np.argmax(rows.Y, axis=1) if outputs > 1 else np.asarray(y > 0, dtype=np.intp)
-        rng = np.random.default_rng(self.seed)
-        folds = folds_of(rows.kinds, self.estimator.n_folds, rng, codes)
-        spec = model.noise
-        noise = spec if isinstance(spec, str) else spec(_deviation(y, rows.weights))
-        known = None if rows.variances is None else rows.variances
-        return Targets(y, rows.weights, fixed[:, p] / scale, H, folds, noise, known)
-
-    def options(self, max_active: int | None, report: Report | None) -> Options:
-        """Return what is asked of a fit."""
-        own = self.estimator
-        scale = None if own.prior_scale is None else float(own.prior_scale)
-        return Options(own.prior, scale, float(own.tol), max_active, own.n_penalties, report)
-
-    def posterior(self, fit: Fitted, p: int, ratio: float = 1.0) -> Posterior:
-        """Return the posterior of output p, in units of `ratio` times those that it has here."""
-        indices, mean = fit.solution.indices, self.model.mean
-        m = len(self.centres)
-        points = self.centres[indices[indices < m]]
-        others = indices[indices >= m] - m
-        estimated = mean.estimate is not None and len(fit.solution.beta)
-        features: Mean | None = mean if estimated else None
-        if len(others):
-            features = Functions(self.estimator.functions, others, features)
-        coef, slope, offset = fit.coef, 1.0, 0.0
-        if fit.chosen.calibration is not None:
-            slope, offset, _ = fit.chosen.calibration
-            if estimated and isinstance(mean, Constant):
-                coef, offset = np.append(coef[:-1], coef[-1] + offset), 0.0
-        fixed = fixed_mean(mean, slope, offset, p if len(self.model.scale) > 1 else None)
-        basis = Basis(self.kernel, points, features)
-        units = float(ratio * self.model.scale[p])
-        return expansion_posterior(basis, coef, fit.spread, ratio, fixed, units)
-
-
 def _record(chosen: Chosen) -> dict[str, Floats] | None:
     """Return the path on which a penalty was chosen; None if it was given."""
     path = chosen.path
     if path is None:
         return None
     return {"penalty": path.penalties, "value": path.values, "n_active": path.active}
-
-
-def _deviation(y: Floats, weights: Floats) -> float:
-    """Return the standard deviation of targets, or what stands for it where they are constant."""
-    column = y[:, None]
-    return float(output_units(column, column, weights)[0])

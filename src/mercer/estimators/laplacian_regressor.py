@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mercer import means
+from mercer.estimators.laplacian_frame import Model
 from mercer.estimators.laplacian_options import check_expansion_options, noise_spec
-from mercer.estimators.laplacian_process import LaplacianProcess, Model
+from mercer.estimators.laplacian_process import LaplacianProcess
 from mercer.estimators.laplacian_rows import merged
 from mercer.estimators.precomputed import over_row_numbers
 from mercer.estimators.preparation import all_or_nothing

@@ -14,13 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.inference import laplacian
-from mercer.inference._expansion_choice import (
-    NoiseModel,
-    held_out,
-    held_out_functions,
-    margin_spread,
-)
+from mercer.inference._expansion_choice import held_out, held_out_functions
+from mercer.inference._expansion_noise import NoiseModel
 from mercer.inference._expansion_problem import Expansion, ExpansionProblem
+from mercer.inference._expansion_spread import margin_spread
 from mercer.inference._margin_calibration import Calibration, calibrate, narrowing
 
 __all__ = ["Comparison", "Path", "descending", "scored_path"]
@@ -31,6 +28,8 @@ Indices = NDArray[np.intp]
 # Penalties to a decade; how many a path begins with, and is prolonged by while the best is among
 # the last ones.
 _DECADE, _BEGIN, _MORE, _LAST = 5, 11, 6, 4
+# Values of all functions at the rows of all folds, up to which solvers are kept.
+_KEPT = 20_000_000
 
 
 @dataclass(frozen=True)
@@ -110,6 +109,7 @@ class _Work:
         self.calibrations: list[Calibration] = []
         count = int(np.max(folds)) + 1
         self.solutions: list[list[Expansion]] = [[] for _ in range(count)]
+        self.solvers: dict[int, laplacian.Solver] = {}
         self.used = [fold for fold in range(count) if self._tells(folds != fold)]
         self.is_whole = True
 
@@ -132,7 +132,7 @@ class _Work:
             for fold in self.used:
                 test = np.flatnonzero(by.folds == fold)
                 train = problem.rows(np.flatnonzero(by.folds != fold))
-                own = self._solved(train, penalties, self.solutions[fold])
+                own = self._solved(fold, train, penalties)
                 found = held_out(problem, test, train, own, penalties, by.model)
                 logs[:, test], mean[:, test] = found.logs, found.mean
                 active += found.active
@@ -157,18 +157,19 @@ class _Work:
         self.penalties = np.concatenate([self.penalties, penalties[:count]])
         self.active = np.concatenate([self.active, (active / len(done))[:count]])
 
-    def _solved(
-        self, train: ExpansionProblem, penalties: Floats, before: list[Expansion]
-    ) -> list[Expansion]:
-        by = self.by
-        out = laplacian.path(
-            train,
-            penalties,
-            tol=by.tol,
-            prior=by.model.prior,
-            start=before[-1] if before else None,
-            max_active=by.max_active,
-        )
+    def _solved(self, fold: int, train: ExpansionProblem, penalties: Floats) -> list[Expansion]:
+        """Return solutions of a fold; what they are made of is kept for the next, if it is small.
+
+        Where it is not they begin with the last solution of the fold.
+        """
+        by, before = self.by, self.solutions[fold]
+        solver = self.solvers.get(fold)
+        if solver is None:
+            start = before[-1] if before else None
+            solver = laplacian.Solver(train, by.model.prior, by.tol, start, by.max_active)
+            if by.problem.n * by.problem.columns.size * len(self.used) <= _KEPT:
+                self.solvers[fold] = solver
+        out = solver.path(penalties)
         if out[-1].status == "interrupted":
             raise KeyboardInterrupt
         return out
@@ -205,7 +206,8 @@ class _Work:
                 problem.rows(np.flatnonzero(by.folds != fold)),
                 self.solutions[fold][q],
             )
-            spread = margin_spread(train, solution, by.model, lam, calibration)
+            model = by.model
+            spread = margin_spread(train, solution, model.now, model.prior, lam, calibration)
             out[test] = spread.var(held_out_functions(problem, test, solution.indices))
         return out
 

@@ -12,18 +12,17 @@ difference is the certificate.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mercer.inference._columns import Columns
+from mercer.inference._expansion_problem import Expansion
 
 __all__ = [
-    "Generated",
     "Generation",
     "Restricted",
-    "Shrinkable",
     "Solved",
     "shrinkage",
     "worst_columns",
@@ -66,52 +65,17 @@ class Solved(NamedTuple):
 class Restricted(Protocol):
     """The problem over the columns that have been added; none to begin with."""
 
-    def add(self, indices: Indices, A: Floats) -> None:
+    def add(self, A: Floats) -> None:
         """Add columns A (n, k), in Fortran order, which may be kept and changed."""
+
+    def keep(self, positions: Indices) -> None:
+        """Forget columns without a coefficient: all but those at these ascending positions."""
 
     def solve(self, lam: Floats) -> Solved:
         """Return the optimum for penalties (k,) of the columns added, near the last one if any."""
 
     def dual(self, u: Floats) -> float:
         """Return the value of the dual problem at a feasible u: no F is less."""
-
-
-@runtime_checkable
-class Shrinkable(Restricted, Protocol):
-    """A restricted problem that can forget columns."""
-
-    def keep(self, positions: Indices) -> None:
-        """Forget columns without a coefficient: all but those at these ascending positions."""
-
-
-class Generated(NamedTuple):
-    """A solution over all columns.
-
-    indices, coef : (k,) the columns whose coefficients are not 0, ascending, and these
-    beta, latent, pull : as in `Solved`
-    objective, dual : F, and the best lower bound of it
-    penalties : (k,) lam of `indices`
-    status : "certified", "stopped" where nothing is left to be done, "interrupted" by Ctrl-C
-    n_passes : passes over all columns, for this solution
-    n_columns : columns formed so far
-    """
-
-    indices: Indices
-    coef: Floats
-    beta: Floats
-    latent: Floats
-    pull: Floats
-    objective: float
-    dual: float
-    penalties: Floats
-    status: str
-    n_passes: int
-    n_columns: int
-
-    @property
-    def gap(self) -> float:
-        """By what F and its lower bound differ, in units of F; a bound above F is none."""
-        return abs(self.objective - self.dual) / max(abs(self.objective), TINY)
 
 
 class Generation:
@@ -128,8 +92,8 @@ class Generation:
         Columns to begin with.
     max_active : int, optional
         How many columns the restricted problem may have, and so how many coefficients are not 0:
-        where the certificate needs more, the status is "stopped". One that is `Shrinkable` forgets
-        columns that are not active to make room.
+        where the certificate needs more, the status is "stopped". Columns that are not active are
+        forgotten to make room.
     report : function, optional
         Called with the solution so far after each pass. It may raise KeyboardInterrupt.
     """
@@ -142,7 +106,7 @@ class Generation:
         tol: float = 1e-6,
         start: Indices | None = None,
         max_active: int | None = None,
-        report: Callable[[Generated], None] | None = None,
+        report: Callable[[Expansion], None] | None = None,
     ) -> None:
         self.columns, self.restricted = columns, restricted
         self.tol, self.max_active, self.report = tol, max_active, report
@@ -154,7 +118,7 @@ class Generation:
     def add(self, indices: Indices) -> None:
         """Form columns and give them to the restricted problem."""
         A, joined = self.columns.take(indices), np.concatenate([self.indices, indices])
-        self.restricted.add(indices, A)
+        self.restricted.add(A)
         self.indices = joined  # at once, so that Ctrl-C finds both with the columns or without
         self.n_formed += len(indices)
 
@@ -168,7 +132,7 @@ class Generation:
             self.add(free)
         return penalties
 
-    def solve(self, lam: ArrayLike) -> Generated:
+    def solve(self, lam: ArrayLike) -> Expansion:
         """Return the solution for penalties lam, one number or (size,)."""
         penalties = self.begin(lam)
         found = self.state(self.restricted.solve(penalties[self.indices]), penalties)
@@ -190,12 +154,12 @@ class Generation:
 
     def state(
         self, solved: Solved, penalties: Floats, dual: float = -np.inf, n_passes: int = 0
-    ) -> Generated:
+    ) -> Expansion:
         """Return a solution over the columns that are formed, with what is known so far."""
         kept = np.flatnonzero(solved.coef)
         kept = kept[np.argsort(self.indices[kept])]
         indices = self.indices[kept]
-        return Generated(
+        return Expansion(
             indices,
             solved.coef[kept],
             solved.beta,
@@ -211,8 +175,8 @@ class Generation:
         )
 
     def certify(
-        self, found: Generated, slopes: Floats, penalties: Floats
-    ) -> tuple[Generated, Floats]:
+        self, found: Expansion, slopes: Floats, penalties: Floats
+    ) -> tuple[Expansion, Floats]:
         """Return a solution with its certificate, from |Phi'u|, and |Phi_j'u|/lam_j (size,)."""
         t = shrinkage(slopes, penalties)
         dual = max(found.dual, self.restricted.dual(t * found.pull))
@@ -228,16 +192,13 @@ class Generation:
         inside = ratios[self.indices]
         ratios = ratios.copy()
         ratios[self.indices] = 0.0
-        shrinkable = isinstance(self.restricted, Shrinkable)
         count = max(_BATCH, int(_SHARE * len(self.indices)))
         if self.max_active is not None:
-            held = int(np.sum(inside >= _ACTIVE)) if shrinkable else len(inside)
-            count = max(0, min(count, self.max_active - held))
+            count = max(0, min(count, self.max_active - int(np.sum(inside >= _ACTIVE))))
         new = worst_columns(self.columns, ratios, count)
         if not len(new):
             return False
-        if shrinkable:
-            self._make_room(inside, len(new))
+        self._make_room(inside, len(new))
         self.add(new)
         return True
 
@@ -246,7 +207,7 @@ class Generation:
         most = _MEMORY // max(1, self.columns.n)
         most = most if self.max_active is None else min(most, self.max_active)
         left = max(int(np.sum(inside >= _ACTIVE)), most - count)
-        if len(inside) <= left or not isinstance(self.restricted, Shrinkable):
+        if len(inside) <= left:
             return
         kept = np.sort(np.argsort(-inside, kind="stable")[:left])
         self.restricted.keep(kept)

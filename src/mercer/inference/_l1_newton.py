@@ -20,6 +20,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.inference._column_blocks import ColumnBlocks
 from mercer.inference._expansion_problem import ExpansionProblem
 from mercer.inference._l1_generation import Solved
 from mercer.inference._l1_quadratic import minimise_l1
@@ -61,33 +62,34 @@ class Newton:
         H = np.empty((problem.n, 0)) if problem.H is None else problem.H
         self.r = H.shape[1]
         self.steepest = problem.weighted(np.full(problem.n, problem.loss.greatest_curvature))
-        self._blocks = [H]
+        self._columns = ColumnBlocks(H)
         self._coef = np.zeros(self.r)
         self._most = 0.0  # the largest norm of pulls so far
 
-    def add(self, indices: Indices, A: Floats) -> None:
+    def add(self, A: Floats) -> None:
         """Add columns A (n, k), which are kept."""
-        self._blocks.append(A)
-        self._coef = np.concatenate([self._coef, np.zeros(A.shape[1])])
+        coef = np.concatenate([self._coef, np.zeros(A.shape[1])])
+        self._columns.add(A)
+        self._coef = coef
 
     def keep(self, positions: Indices) -> None:
         """Forget all columns but those at these ascending positions."""
-        chosen = np.concatenate([np.arange(self.r), self.r + np.asarray(positions)])
-        self._blocks = [self._blocks[0], self._taken(chosen)[:, self.r :]]
-        self._coef = self._coef[chosen]
+        kept = np.concatenate([np.arange(self.r), self.r + np.asarray(positions)])
+        self._columns.keep(kept)
+        self._coef = self._coef[kept]
 
     def solve(self, lam: Floats) -> Solved:
         """Return the optimum for penalties (k,) of the columns added."""
         problem, coef = self.problem, self._coef
         penalties = np.concatenate([np.zeros(self.r), lam])
-        sizes = np.sqrt(np.concatenate([_squares(A, self.steepest) for A in self._blocks]))
+        sizes = self._sizes()
         share, least, stalled = _SHARE, np.inf, 0
         f = self._latent(coef)
         best, nearest = (coef, f), np.inf
         whole, lowest = problem.value(np.zeros(problem.n)), np.inf
         for _ in range(_ITERATIONS):
             u = problem.pull(f)
-            slopes = np.concatenate([A.T @ u for A in self._blocks])
+            slopes = self._columns.slopes(u)
             self._most = max(self._most, self._norm(u))
             off = self._off(coef, slopes, penalties, self._most * sizes)
             # F falls, until that is rounding: then the slopes tell
@@ -128,24 +130,13 @@ class Newton:
         return self.problem.dual_value(u)
 
     def _latent(self, coef: Floats) -> Floats:
-        f = np.array(self.problem.mean, dtype=float)
-        first = 0
-        for A in self._blocks:
-            part = coef[first : first + A.shape[1]]
-            some = np.flatnonzero(part)
-            if len(some):
-                f += A[:, some] @ part[some] if len(some) < len(part) else A @ part
-            first += A.shape[1]
-        return f
+        return self.problem.mean + self._columns.times(coef)
 
-    def _taken(self, chosen: Indices) -> Floats:
-        """Return columns by their numbers, which ascend."""
-        out, first = [], 0
-        for A in self._blocks:
-            last = first + A.shape[1]
-            out.append(A[:, chosen[(chosen >= first) & (chosen < last)] - first])
-            first = last
-        return np.concatenate(out, axis=1)
+    def _sizes(self) -> Floats:
+        """Return the norm (k,) of each column at the greatest curvature."""
+        blocks = self._columns.blocks
+        squares = [self.steepest @ (block * block) for block in blocks]
+        return np.asarray(np.sqrt(np.concatenate(squares)))
 
     def _norm(self, u: Floats) -> float:
         """Return the norm of pulls, each over the root of the curvature its row has at the most."""
@@ -171,7 +162,7 @@ class Newton:
     ) -> Floats:
         """Return the coefficients that the step goes towards."""
         work = np.flatnonzero((coef != 0.0) | (np.abs(slopes) >= _NEAR * penalties))
-        A = self._taken(work)
+        A = self._columns.take(work)
         curvature = self.problem.curvature(f) + share * self.steepest
         half = np.sqrt(curvature)[:, None] * A
         G = half.T @ half
@@ -214,8 +205,3 @@ class Newton:
         if low == 0.0 or value(between, along) > here:
             return coef, f, 0.0
         return along, between, low
-
-
-def _squares(A: Floats, weights: Floats) -> Floats:
-    """Return sum_i weights_i A_ij^2, (k,)."""
-    return np.asarray(weights @ (A * A))

@@ -7,7 +7,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mercer.inference._l1_generation import Generated, Generation, Restricted, Solved
+from mercer.inference._expansion_problem import Expansion
+from mercer.inference._l1_generation import Generation, Restricted, Solved
 
 __all__ = ["PathRestricted", "solve_path"]
 
@@ -29,7 +30,7 @@ class PathRestricted(Restricted, Protocol):
         """Return one of these optima as exact as `solve` gives it, for its penalties lam (k,)."""
 
 
-def solve_path(run: Generation, multipliers: ArrayLike, lam: ArrayLike = 1.0) -> list[Generated]:
+def solve_path(run: Generation, multipliers: ArrayLike, lam: ArrayLike = 1.0) -> list[Expansion]:
     """Return the solutions for penalties t lam, t of positive multipliers that descend.
 
     Where one homotopy gives them all, the least penalties come first: their columns are nearly all
@@ -45,7 +46,7 @@ def solve_path(run: Generation, multipliers: ArrayLike, lam: ArrayLike = 1.0) ->
     penalties = run.begin(lam)
     restricted = run.restricted
     if run.max_active is not None or not isinstance(restricted, PathRestricted):
-        founds: list[Generated] = []
+        founds: list[Expansion] = []
         for multiplier in t:
             founds.append(run.solve(multiplier * penalties))
             if founds[-1].status == "interrupted":
@@ -58,12 +59,12 @@ def solve_path(run: Generation, multipliers: ArrayLike, lam: ArrayLike = 1.0) ->
 
 def _together(
     run: Generation, restricted: PathRestricted, t: Floats, penalties: Floats, interrupted: bool
-) -> list[Generated]:
+) -> list[Expansion]:
     """Return the solutions for multipliers whose columns are nearly all there.
 
     Where the work was `interrupted` before, it is without passes.
     """
-    done: dict[int, Generated] = {}
+    done: dict[int, Expansion] = {}
     duals, passes = np.full(len(t), -np.inf), np.zeros(len(t), dtype=int)
     try:
         if interrupted:

@@ -16,172 +16,27 @@ The programme is solved in units of its own, pulls in units of their reach, slop
 so that the tolerances of the solver are relative. What it finds is used for its basis alone, where
 that is good: which rows are met exactly, and which pulls are between their bounds. Two square
 systems then give the solution to rounding.
-
-highspy, the extra `l1`, keeps a programme between calls; without it SciPy solves each anew.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any, NamedTuple, Protocol
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lu_factor, lu_solve
-from scipy.optimize import linprog
 
+from mercer.inference._column_blocks import ColumnBlocks
 from mercer.inference._expansion_problem import ExpansionProblem
 from mercer.inference._l1_generation import Solved
+from mercer.inference._l1_simplex import Vertex, solver_of
 from mercer.inference._losses import Insensitive
 
 __all__ = ["Programme"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 
-# What the solver may leave of violations, in units of the programme; less than 1e-10 it refuses.
-_EXACT = 1e-9
-# Of a solution that comes without its basis: pulls so near to a bound are at it, and multipliers of
-# rows that are smaller are 0.
+# Pulls so near to a bound are at it.
 _NEAR = 1e-8
-
-
-class Vertex(NamedTuple):
-    """A solution of max c'x with |A x| <= bound and x in a box.
-
-    x : (N,) the variables
-    multipliers : (k,) of the rows
-    inside : (N,) the variables between their bounds
-    met : (k,) the rows that hold with equality, as many as are inside if the basis is known
-    """
-
-    x: Floats
-    multipliers: Floats
-    inside: Mask
-    met: Mask
-
-
-class Solver(Protocol):
-    """max c'x with |A x| <= bound and x in [low, high], to which rows are added."""
-
-    def add(self, A: Floats) -> None:
-        """Add rows A (k, N)."""
-
-    def keep(self, rows: Indices) -> None:
-        """Forget all rows but these, which ascend."""
-
-    def solve(self, bound: Floats) -> Vertex:
-        """Return a solution for the bounds (k,) of the rows added."""
-
-
-def _highspy() -> Any:
-    """Return the module, None where it is not installed."""
-    try:
-        return import_module("highspy")
-    except ImportError:
-        return None
-
-
-class _Highs:
-    """Keeps the programme and its basis."""
-
-    def __init__(self, highspy: Any, cost: Floats, low: Floats, high: Floats) -> None:
-        self.highspy, self.N = highspy, len(cost)
-        self.bound = np.empty(0)
-        self.model = highspy.Highs()
-        for name, value in {
-            "output_flag": False,
-            "presolve": "off",  # of dense rows nothing can be removed
-            "solver": "simplex",
-            "parallel": "off",
-            "primal_feasibility_tolerance": _EXACT,
-            "dual_feasibility_tolerance": _EXACT,
-        }.items():
-            self.model.setOptionValue(name, value)
-        self.model.changeObjectiveSense(highspy.ObjSense.kMaximize)
-        self.model.addVars(self.N, low, high)
-        self.model.changeColsCost(self.N, np.arange(self.N, dtype=np.int32), cost)
-
-    def add(self, A: Floats) -> None:
-        k, N = A.shape
-        if not k:
-            return
-        starts = N * np.arange(k, dtype=np.int32)
-        places = np.tile(np.arange(N, dtype=np.int32), k)
-        values = np.ascontiguousarray(A).reshape(-1)
-        self.model.addRows(k, np.zeros(k), np.zeros(k), k * N, starts, places, values)
-        self.bound = np.concatenate([self.bound, np.zeros(k)])
-
-    def keep(self, rows: Indices) -> None:
-        gone = np.setdiff1d(np.arange(len(self.bound)), rows).astype(np.int32)
-        self.model.deleteRows(len(gone), gone)
-        self.bound = self.bound[rows]
-
-    def solve(self, bound: Floats) -> Vertex:
-        for row in np.flatnonzero(bound != self.bound):
-            self.model.changeRowBounds(int(row), -bound[row], bound[row])
-        self.bound, highspy = bound.copy(), self.highspy
-        self.model.run()
-        if self.model.getModelStatus() != highspy.HighsModelStatus.kOptimal:
-            self.model.clearSolver()  # rounding has spoiled the basis it went on from
-            self.model.run()
-            status = self.model.getModelStatus()
-            if status != highspy.HighsModelStatus.kOptimal:
-                text = self.model.modelStatusToString(status)
-                raise ArithmeticError(f"the linear programme was not solved: {text}")
-        found, basis = self.model.getSolution(), self.model.getBasis()
-        within = highspy.HighsBasisStatus.kBasic
-        return Vertex(
-            np.array(found.col_value),
-            np.array(found.row_dual)[: len(bound)],
-            np.array([status == within for status in basis.col_status], dtype=bool),
-            np.array([status != within for status in basis.row_status], dtype=bool),
-        )
-
-
-class _Anew:
-    """Solves each programme from nothing, by SciPy."""
-
-    def __init__(self, cost: Floats, low: Floats, high: Floats) -> None:
-        self.cost, self.low, self.high = cost, low, high
-        self.A = np.empty((0, len(cost)))
-
-    def add(self, A: Floats) -> None:
-        self.A = np.concatenate([self.A, A])
-
-    def keep(self, rows: Indices) -> None:
-        self.A = self.A[rows]
-
-    def solve(self, bound: Floats) -> Vertex:
-        fixed = bound == 0.0
-        A, b = self.A[~fixed], bound[~fixed]
-        k = len(b)
-        found: Any = linprog(
-            -self.cost,
-            np.concatenate([A, -A]) if k else None,
-            np.concatenate([b, b]) if k else None,
-            self.A[fixed] if fixed.any() else None,
-            np.zeros(np.count_nonzero(fixed)) if fixed.any() else None,
-            np.column_stack([self.low, self.high]),
-            method="highs-ds",
-            options={
-                "presolve": False,
-                "primal_feasibility_tolerance": _EXACT,
-                "dual_feasibility_tolerance": _EXACT,
-            },
-        )
-        if found.x is None:
-            raise ArithmeticError(f"the linear programme was not solved: {found.message}")
-        multipliers = np.zeros(len(bound))
-        if k:
-            sides = -found.ineqlin.marginals
-            multipliers[~fixed] = sides[:k] - sides[k:]
-        if fixed.any():
-            multipliers[fixed] = -found.eqlin.marginals
-        x = np.clip(found.x, self.low, self.high)
-        inside = (x > self.low + _NEAR) & (x < self.high - _NEAR)
-        return Vertex(x, multipliers, inside, fixed | (np.abs(multipliers) > _NEAR))
 
 
 class Programme:
@@ -212,30 +67,22 @@ class Programme:
             low, high = np.zeros(2 * len(low)), np.concatenate([high, -low])
         self.unit = float(np.mean(np.abs(cost))) or 1.0
         self.cost, self.low, self.high = cost / self.unit, low, high
-        module = _highspy()
-        self.solver: Solver = (
-            _Anew(self.cost, low, high) if module is None else _Highs(module, self.cost, low, high)
-        )
+        self.solver = solver_of(self.cost, low, high)
         H = np.empty((problem.n, 0)) if problem.H is None else problem.H
         self.r = H.shape[1]
-        self._columns: list[Floats] = []  # as they were given, H the first
+        self._columns = ColumnBlocks(np.empty((problem.n, 0)))  # as they were given, H the first
         self._sizes = np.empty(0)  # what they are divided by in the programme
         self._waiting: list[Floats] = []  # columns whose penalties are not known yet
         self._append(H, np.zeros(self.r))
 
-    def add(self, indices: Indices, A: Floats) -> None:
+    def add(self, A: Floats) -> None:
         """Add columns A (n, k), which are kept."""
         self._waiting.append(A)
 
     def keep(self, positions: Indices) -> None:
         """Forget all columns but those at these ascending positions; all have been solved for."""
         rows = np.concatenate([np.arange(self.r), self.r + np.asarray(positions)])
-        kept, first = [], 0
-        for A in self._columns:
-            last = first + A.shape[1]
-            kept.append(A[:, rows[(rows >= first) & (rows < last)] - first])
-            first = last
-        self._columns = [kept[0], np.concatenate([kept[0][:, :0], *kept[1:]], axis=1)]
+        self._columns.keep(rows)
         self._sizes = self._sizes[rows]
         self.solver.keep(rows)
 
@@ -247,7 +94,7 @@ class Programme:
         sizes[sizes == 0.0] = 1.0
         sizes[lam == 0.0] = np.where(largest > 0, largest, 1.0)[lam == 0.0]
         self.solver.add(self._rows(A, sizes))
-        self._columns.append(A)
+        self._columns.add(A)
         self._sizes = np.concatenate([self._sizes, sizes])
 
     def _rows(self, A: Floats, sizes: Floats) -> Floats:
@@ -284,7 +131,7 @@ class Programme:
         x, multipliers = self._snapped(vertex), np.zeros(len(bound))
         if not len(met):
             return x, multipliers
-        rows = self._picked(met)
+        rows = self._rows(self._columns.take(met), self._sizes[met])
         M = rows[:, inside]
         with np.errstate(all="ignore"):
             factor = lu_factor(M, check_finite=False)
@@ -305,16 +152,6 @@ class Programme:
         nearer = np.where(vertex.x - self.low < self.high - vertex.x, self.low, self.high)
         return np.where(vertex.inside, 0.0, nearer)
 
-    def _picked(self, chosen: Indices) -> Floats:
-        """Return rows of the programme by their numbers, which ascend."""
-        out, first = [], 0
-        for A in self._columns:
-            last = first + A.shape[1]
-            mine = chosen[(chosen >= first) & (chosen < last)]
-            out.append(self._rows(A[:, mine - first], self._sizes[mine]))
-            first = last
-        return np.concatenate(out)
-
     def _solved(self, x: Floats, multipliers: Floats, penalties: Floats) -> Solved:
         """Return a solution in the problem's own units."""
         problem, half = self.problem, len(self.kept)
@@ -322,14 +159,7 @@ class Programme:
         u = np.zeros(problem.n)
         u[self.kept] = self.reach * x
         coef = self.unit * multipliers / self._sizes
-        latent = np.array(problem.mean, dtype=float)
-        first = 0
-        for A in self._columns:
-            part = coef[first : first + A.shape[1]]
-            some = np.flatnonzero(part)
-            if len(some):
-                latent += A[:, some] @ part[some]
-            first += A.shape[1]
+        latent = problem.mean + self._columns.times(coef)
         objective = problem.value(latent) + float(penalties @ np.abs(coef))
         return Solved(coef[self.r :], coef[: self.r], latent, problem.balanced(u), objective)
 

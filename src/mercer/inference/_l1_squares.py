@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from mercer.compute import blas_for
+from mercer.inference._column_blocks import ColumnBlocks
 from mercer.inference._l1_generation import TINY, Solved
 from mercer.inference._l1_quadratic import minimise_l1, minimise_l1_path
 
@@ -59,65 +60,39 @@ class Squares:
         self.mean, self.weights = mean, weights
         H = np.empty((n, 0)) if H is None else H
         self.r = H.shape[1]
-        self._blocks: list[Floats] = []
+        self._columns = ColumnBlocks(np.empty((n, 0)))
         self._G = np.empty((0, 0))
         self._c = np.empty(0)
         self._coef = np.empty(0)
-        self._append(np.array(H, dtype=float, order="F"))
+        self.add(np.array(H, dtype=float, order="F"))
 
     def _weighted(self, A: Floats) -> Floats:
         if self.weights is None:
             return A
         return self.weights * A if A.ndim == 1 else self.weights[:, None] * A
 
-    def add(self, indices: Indices, A: Floats) -> None:
+    def add(self, A: Floats) -> None:
         """Add columns A (n, k), which are kept."""
-        self._append(A)
+        old, k = len(self._c), A.shape[1]
+        G, weighted = np.empty((old + k, old + k)), self._weighted(A)
+        G[:old, :old] = self._G
+        for numbers, block in self._columns.parts():
+            G[numbers, old:] = block.T @ weighted
+        G[old:, :old] = G[:old, old:].T
+        own = A.T @ weighted
+        G[old:, old:] = 0.5 * (own + own.T)
+        c = np.concatenate([self._c, weighted.T @ self.target])
+        coef = np.concatenate([self._coef, np.zeros(k)])
+        columns = ColumnBlocks(*self._columns.blocks, A)
+        # Together, with no call between them in which Ctrl-C could be heard.
+        self._G, self._c, self._coef, self._columns = G, c, coef, columns
 
     def keep(self, positions: Indices) -> None:
         """Forget all columns but those at these ascending positions."""
         kept = np.concatenate([np.arange(self.r), self.r + positions])
-        first, blocks = 0, []
-        for number, block in enumerate(self._blocks):
-            last = first + block.shape[1]
-            mine = kept[(kept >= first) & (kept < last)] - first
-            first = last
-            self._blocks[number] = np.empty((0, 0))  # not both in memory for all of them
-            if len(mine) == block.shape[1]:
-                blocks.append(block)
-            elif len(mine):
-                blocks.append(np.asfortranarray(block[:, mine]))
-        self._blocks = blocks
+        self._columns.keep(kept)
         self._G = self._G[np.ix_(kept, kept)]
         self._c, self._coef = self._c[kept], self._coef[kept]
-
-    def _append(self, A: Floats) -> None:
-        old, k = len(self._c), A.shape[1]
-        G = np.empty((old + k, old + k))
-        G[:old, :old] = self._G
-        first, weighted = 0, self._weighted(A)
-        for block in self._blocks:
-            rows = slice(first, first + block.shape[1])
-            G[rows, old:] = block.T @ weighted
-            G[old:, rows] = G[rows, old:].T
-            first = rows.stop
-        own = A.T @ weighted
-        G[old:, old:] = 0.5 * (own + own.T)
-        c = np.concatenate([self._c, weighted.T @ self.target])
-        coef, blocks = np.concatenate([self._coef, np.zeros(k)]), [*self._blocks, A]
-        # Together, with no call between them in which Ctrl-C could be heard.
-        self._G, self._c, self._coef, self._blocks = G, c, coef, blocks
-
-    def _times(self, coef: Floats) -> Floats:
-        """Return what coefficients (m,) or (m, g) make of the columns."""
-        out = np.zeros((len(self.target), *coef.shape[1:]))
-        first = 0
-        for block in self._blocks:
-            part = coef[first : first + block.shape[1]]
-            if part.any():
-                out += block @ part
-            first += block.shape[1]
-        return out
 
     def solve(self, lam: Floats) -> Solved:
         """Return the optimum for penalties (k,) of the columns added."""
@@ -130,7 +105,7 @@ class Squares:
         They are as exact as Gram matrices allow: `refine` makes them as exact as `solve` does.
         """
         path, _ = minimise_l1_path(self._G, self._c, self._penalties(lam), multipliers)
-        parts = self._times(path.T)
+        parts = self._columns.times(path.T)
         penalties = self._penalties(lam)
         return [
             self._solved(coef, part, t * penalties)
@@ -200,9 +175,8 @@ class Squares:
         return coef, part, slopes
 
     def _with_slopes(self, coef: Floats) -> tuple[Floats, Floats]:
-        part = self._times(coef)
-        u = self._weighted(self.target - part)
-        return part, np.concatenate([block.T @ u for block in self._blocks])
+        part = self._columns.times(coef)
+        return part, self._columns.slopes(self._weighted(self.target - part))
 
     def _solved(self, coef: Floats, part: Floats, penalties: Floats) -> Solved:
         """Return the solution of these coefficients, `part` of f being theirs."""

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.inference._expansion_problem import Expansion, ExpansionProblem
-from mercer.inference._l1_generation import Generated, Generation
+from mercer.inference._l1_generation import Generation
 
 __all__ = ["solve_reweighted"]
 
@@ -127,8 +127,8 @@ class _Reweighting:
         out[at.indices] = np.where(slopes > _NONE * self.lam, slopes, 0.0)
         return out
 
-    def expansion(self, found: Generated, n_passes: int) -> Expansion:
-        return self.measured(Expansion(*found)._replace(n_passes=n_passes, status=""))
+    def expansion(self, found: Expansion, n_passes: int) -> Expansion:
+        return self.measured(found._replace(n_passes=n_passes, status=""))
 
     def measured(self, at: Expansion) -> Expansion:
         """Return an expansion with F of this prior; its own dual is that of another problem."""

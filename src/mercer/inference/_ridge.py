@@ -7,8 +7,9 @@ all columns take part: there is nothing to be generated. For any pulls u with H'
 
     D(u) = -sum_i w_i loss_i*(-u_i/w_i) - u'm - |Phi'u|^2/(4c) <= F.
 
-It is minimised by Newton's method (`_ridge_newton`) where the slope of the loss is continuous. A
-loss that is linear in pieces has a neighbour whose slope is,
+It is minimised over the directions that the rows tell apart (`_ridge_spectrum`), found once for all
+penalties, by Newton's method (`_ridge_newton`) where the slope of the loss is continuous. A loss
+that is linear in pieces has a neighbour whose slope is,
 
     g_i(f) = max over u of  -w_i loss_i*(-u/w_i) - u f - (mu/(2 w_i)) (u - v_i)^2:
 
@@ -24,19 +25,18 @@ from numpy.typing import NDArray
 from mercer.compute import blas_for
 from mercer.inference._expansion_problem import Expansion, ExpansionProblem
 from mercer.inference._losses import Insensitive
-from mercer.inference._ridge_newton import Few, Many, Variables, minimise
+from mercer.inference._ridge_newton import Coefficients, minimise
+from mercer.inference._ridge_spectrum import Spectrum
 
-__all__ = ["decay", "solve_ridge"]
+__all__ = ["Ridge", "decay"]
 
 Floats = NDArray[np.float64]
 
-_FEW = 4  # rows for each function, for functions to be few
-_MORE = 4  # functions for each row, at the most, for them to be varied themselves
-_LARGEST = 1024  # the same for all rows: a step takes the QR of a matrix
+_NEARBY = 100.0  # decay over the next that is near enough to it to begin with
 _BLOCK = 512  # columns that are formed at once
 # Rounds of the method of multipliers, how many of them may be for nothing, the part of the
 # tolerance that they stop at, and what rounding may leave of the gap.
-_ROUNDS, _PATIENCE, _SETTLED, _ROUNDING = 60, 10, 1e-4, 1e-12
+_ROUNDS, _PATIENCE, _SETTLED, _ROUNDING = 60, 10, 1e-2, 1e-12
 # mu: at first, in units of the mean loss; what it is multiplied by after each round; and the
 # least, in units of the first.
 _WIDE, _FASTER, _NARROW = 0.1, 0.3, 1e-6
@@ -48,107 +48,108 @@ def decay(problem: ExpansionProblem, lam: float) -> float:
     return lam * (lam / problem.loss.unit)
 
 
-def solve_ridge(
-    problem: ExpansionProblem, lam: float, tol: float = 1e-6, start: Floats | None = None
-) -> Expansion:
-    """Return the optimum under weight decay of the scale unit/lam.
+class Ridge:
+    """The optima of a problem under weight decay, for one penalty after the other.
 
-    Over p functions, at most a quarter of the n rows, O(n p^2) time a step and O(n p) memory. Over
-    more of them O(n^2) memory, and time O(n^2 p) to begin with and O(n^3/3) a step; all are formed
-    three times. Where that leaves no certificate, p <= 1024 of them are varied themselves, unless
-    the loss is linear in pieces, in O(n p) memory and O((n + p) p^2) a step.
-
-    Parameters
-    ----------
-    problem : ExpansionProblem
-    lam : float
-        Positive.
-    tol : float
-        On the gap between F and D, relative to F.
-    start : (n,) array, optional
-        Pulls of a problem nearby.
+    All p functions are formed, once for their singular values in O(n p min(n, p)) time, and again,
+    in pieces, for the certificate of each optimum. With k <= min(n, p) of these values above
+    rounding a step of Newton's method takes O(n k^2), or O(n k) for squares without weights. What
+    is kept are (n + p) k numbers.
     """
-    c, columns = decay(problem, lam), problem.columns
-    H = np.empty((problem.n, 0)) if problem.H is None else problem.H
-    few = _FEW * columns.size <= problem.n
-    with blas_for(problem.n):
-        if few:
-            best = _over_few(problem, H, c, tol, start)
-        else:
-            over = Many(_gram(problem) / (2.0 * c), H)
-            x, u = _minimised(problem, over, tol, start)
-            a, beta = x[: problem.n], x[problem.n :]
-            theta = columns.products(a[:, None])[:, 0] / (2.0 * c)
-            # a is itself a point of the dual problem, without the error of u, times K
-            best = _found(problem, H, c, theta, beta, [u, problem.balanced(a)])
-            smooth = problem.loss.kind != "linear"  # else steps are far too many
-            if smooth and best.gap > tol and columns.size <= min(_LARGEST, _MORE * problem.n):
-                # K is squared: over theta itself there are twice as many digits
-                again = _over_few(problem, H, c, tol, best.pull, theta, beta)
-                best = min(best, again, key=lambda one: one.gap)
-    return best._replace(status="certified" if best.gap <= tol else "stopped")
 
+    def __init__(self, problem: ExpansionProblem) -> None:
+        self.problem = problem
+        self.H = np.empty((problem.n, 0)) if problem.H is None else problem.H
+        self._spectrum: Spectrum | None = None
+        # the last variables, and their decay
+        self._last: Floats | None = None
+        self._at = np.inf
 
-def _over_few(
-    problem: ExpansionProblem,
-    H: Floats,
-    c: float,
-    tol: float,
-    start: Floats | None,
-    theta: Floats | None = None,
-    beta: Floats | None = None,
-) -> Expansion:
-    """Return the optimum found over theta and beta themselves, from some that are given."""
-    size = problem.columns.size
-    over = Few(problem.columns.take(np.arange(size)), H, c)
-    first = None if theta is None or beta is None else np.concatenate([theta, beta])
-    x, u = _minimised(problem, over, tol, start, first)
-    return _found(problem, H, c, x[:size], x[size:], [u])
+    def solve(self, lam: float, tol: float = 1e-6, start: Floats | None = None) -> Expansion:
+        """Return the optimum under weight decay of the scale unit/lam.
 
+        Parameters
+        ----------
+        lam : float
+            Positive.
+        tol : float
+            On the gap between F and D, relative to F.
+        start : (n,) array, optional
+            Pulls of a problem nearby.
+        """
+        problem, c = self.problem, decay(self.problem, lam)
+        try:
+            with blas_for(problem.n):
+                if self._spectrum is None:
+                    self._spectrum = Spectrum(problem.columns)
+                spectrum = self._spectrum
+                for near in self._towards(c):
+                    over = Coefficients(spectrum.values, self.H, near)
+                    x, u, whole = _minimised(problem, over, tol, start, self._last)
+                    self._last, self._at = x, near
+                    if not whole:
+                        break
+                k = len(spectrum.size)
+                a = problem.balanced(spectrum.pulls(x[:k], u, c))
+                found = self._found(c, spectrum.coefficients(x[:k]), x[k:], [u, a])
+        except KeyboardInterrupt:  # before there was anything, or while it was measured
+            nothing = np.zeros(problem.columns.size), np.zeros(self.H.shape[1])
+            found, whole = self._measured(c, *nothing, np.array(problem.mean)), False
+        status = "certified" if found.gap <= tol else "stopped"
+        return found._replace(status=status if whole else "interrupted")
 
-def _found(
-    problem: ExpansionProblem, H: Floats, c: float, theta: Floats, beta: Floats, pulls: list[Floats]
-) -> Expansion:
-    """Return the solution of coefficients, with F as they have it, and the best D of some pulls."""
-    columns = problem.columns
-    f = problem.mean + H @ beta
-    for piece in _pieces(columns.size):
-        f += columns.take(piece) @ theta[piece]
-    objective = problem.value(f) + c * float(theta @ theta)
-    slopes = columns.products(np.column_stack(pulls))
-    duals = [
-        max(problem.dual_value(u) - float(own @ (own / (4.0 * c))), 0.0)  # no loss is less
-        for u, own in zip(pulls, slopes.T, strict=True)
-    ]
-    # the larger, unless it is above F: then rounding is in it
-    gaps = [abs(objective - dual) for dual in duals]
-    best, kept = int(np.argmin(gaps)), np.flatnonzero(theta)
-    return Expansion(
-        kept,
-        np.array(theta[kept]),
-        beta,
-        f,
-        pulls[best],
-        objective,
-        duals[best],
-        2.0 * c * np.abs(theta[kept]),
-        "",
-        1,
-        columns.size,
-    )
+    def _towards(self, c: float) -> list[float]:
+        """Return decays that end with c, none of them far below the one before.
 
+        From afar Newton's method takes many short steps where a loss has flat pieces. Squares have
+        none, and losses that are linear in pieces have a way of their own.
+        """
+        assert self._spectrum is not None
+        if self.problem.loss.kind in ("squares", "linear"):
+            return [c]
+        first = self._at
+        if not np.isfinite(first):
+            steepest = self.problem.loss.greatest_curvature
+            first = steepest * float(np.max(self._spectrum.size, initial=0.0)) ** 2
+        count = int(np.log(first / c) / np.log(_NEARBY)) if first > c else 0
+        return [c * _NEARBY**k for k in range(count, -1, -1)]
 
-def _pieces(size: int) -> list[NDArray[np.intp]]:
-    return [np.arange(i, min(i + _BLOCK, size)) for i in range(0, size, _BLOCK)]
+    def _found(self, c: float, theta: Floats, beta: Floats, pulls: list[Floats]) -> Expansion:
+        """Return the solution of coefficients, with F as they have it, and the best of the D."""
+        problem, columns = self.problem, self.problem.columns
+        f = problem.mean + self.H @ beta
+        for first in range(0, columns.size, _BLOCK):
+            piece = np.arange(first, min(first + _BLOCK, columns.size))
+            f += columns.take(piece) @ theta[piece]
+        found = self._measured(c, theta, beta, f)
+        slopes = columns.products(np.column_stack(pulls))
+        duals = [
+            max(problem.dual_value(u) - float(own @ (own / (4.0 * c))), 0.0)  # no loss is less
+            for u, own in zip(pulls, slopes.T, strict=True)
+        ]
+        # the larger, unless it is above F: then rounding is in it
+        best = int(np.argmin([abs(found.objective - dual) for dual in duals]))
+        return found._replace(pull=pulls[best], dual=duals[best])
 
+    def _measured(self, c: float, theta: Floats, beta: Floats, f: Floats) -> Expansion:
+        """Return coefficients with F of them, and pulls that prove nothing but that it is above 0.
 
-def _gram(problem: ExpansionProblem) -> Floats:
-    """Return Phi Phi', (n, n), in Fortran order."""
-    K = np.zeros((problem.n, problem.n), order="F")
-    for piece in _pieces(problem.columns.size):
-        A = problem.columns.take(piece)
-        K += A @ A.T
-    return K
+        f is their function at the rows.
+        """
+        kept, problem = np.flatnonzero(theta), self.problem
+        return Expansion(
+            kept,
+            np.array(theta[kept]),
+            beta,
+            f,
+            np.zeros(problem.n),
+            problem.value(f) + c * float(theta @ theta),
+            0.0,
+            2.0 * c * np.abs(theta[kept]),
+            "",
+            1,
+            problem.columns.size,
+        )
 
 
 class _Smooth:
@@ -195,15 +196,18 @@ class _Rounded:
 
 def _minimised(
     problem: ExpansionProblem,
-    over: Variables,
+    over: Coefficients,
     tol: float,
     start: Floats | None,
-    first: Floats | None = None,
-) -> tuple[Floats, Floats]:
-    """Return the variables of the optimum, from some that are given if any, and its pulls."""
+    first: Floats | None,
+) -> tuple[Floats, Floats, bool]:
+    """Return the variables of the optimum, from some that are given if any, and its pulls.
+
+    And whether it is the optimum: Ctrl-C leaves the best so far.
+    """
     if problem.loss.kind != "linear":
-        x = minimise(_Smooth(problem), problem.mean, over, first)
-        return x, problem.balanced(problem.pull(problem.mean + over.values(x)))
+        x, whole = minimise(_Smooth(problem), problem.mean, over, first)
+        return x, problem.balanced(problem.pull(problem.mean + over.values(x))), whole
     low, high = problem.reach()
     v = np.zeros(problem.n) if start is None else np.clip(start, low, high)
     mu = _WIDE * float(np.mean(problem.loss.values(problem.mean))) or 1.0
@@ -211,7 +215,7 @@ def _minimised(
     best = np.inf, x, v
     for _ in range(_ROUNDS):
         rounded = _Rounded(problem, v, mu)
-        x = minimise(rounded, problem.mean, over, x)
+        x, whole = minimise(rounded, problem.mean, over, x)
         f = problem.mean + over.values(x)
         v = rounded.pull(f)
         u = problem.balanced(v)
@@ -221,9 +225,9 @@ def _minimised(
         if gap < best[0]:
             best = gap, x, u
         patience = 2 if best[0] <= 0.1 * tol * objective else _PATIENCE
-        if gap <= max(_SETTLED * tol, _ROUNDING) * objective or stalled >= patience:
+        if not whole or gap <= max(_SETTLED * tol, _ROUNDING) * objective or stalled >= patience:
             break
         # The narrower it is, the more of rounding is in the pulls: where they get worse, back.
         mu *= _FASTER ** (-_BACK if stalled and stalled % 3 == 0 else 1)
         mu = min(max(mu, _NARROW * widest), widest)
-    return best[1], best[2]
+    return best[1], best[2], whole

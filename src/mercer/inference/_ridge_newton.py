@@ -1,24 +1,23 @@
-"""Newton's method for a loss and a quadratic penalty, over few functions or over many.
+"""Newton's method for a loss and a quadratic penalty.
 
-    minimise  sum_i w_i loss_i(f_i) + c |theta|^2,    f = m + Phi theta + H beta.
+    minimise  sum_i w_i loss_i(f_i) + c |z|^2,    f = m + A z + H beta,
 
-`Few` has theta and beta for its variables. Where there are more functions than rows, theta is
-Phi'a/(2c) for some a (n,), which at the optimum are the pulls u = -w loss'(f): `Many` has a and
-beta, and K = Phi Phi'/(2c) in the place of Phi. With C the curvature of the rows that have some,
-its Newton step is a + da = u - C (df), a system of as many rows, as in Laplace's method (BKM 72).
-K has the square of the condition number of Phi: what that costs, `Few` mends, which does without.
+A with columns that are orthogonal to each other. With the pulls u = -w loss'(f) and C the curvature
+of the rows a step solves (A'C A + 2c) dz + A'C H dbeta = A'u - 2c z, and likewise for beta: normal
+equations that are well-conditioned but for the scale of the columns, as long as curvatures do not
+differ by much.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
-__all__ = ["Few", "Many", "Variables", "minimise"]
+__all__ = ["Coefficients", "Smooth", "minimise"]
 
 Floats = NDArray[np.float64]
 
@@ -30,6 +29,7 @@ _LEAST, _MOST, _CHANGE = 1e-13, 1.0, 100.0
 # What a step may gain of F, beyond which that is rounding, or nothing at all.
 _SETTLED, _EXACT = 1e-14, 1e-26
 _NONE = 1e-14  # curvature so small beside the greatest is none
+_ORTHOGONAL = 1e-13  # cosines so small are those of columns that are orthogonal
 
 
 class Smooth(Protocol):
@@ -50,58 +50,57 @@ class Smooth(Protocol):
         """Return w loss''(f), (n,)."""
 
 
-class Variables(Protocol):
-    """What is varied: coefficients of functions with a penalty, then those without."""
+class Coefficients:
+    """The variables z, then beta; O(n k^2) a step and O(n k) memory for k of them.
+
+    Parameters
+    ----------
+    A : (n, p) array
+        Columns that are orthogonal to each other.
+    H : (n, r) array
+        Those without a penalty.
+    c : float
+        Above 0.
+    """
+
+    def __init__(self, A: Floats, H: Floats, c: float) -> None:
+        self.p, self.A, self.H = A.shape[1], A, H
+        self.decay = np.concatenate([np.full(self.p, 2.0 * c), np.zeros(H.shape[1])])
+        self.squares = np.einsum("ij,ij->j", A, A)
+        # directions that are next to rounding need not be orthogonal to H, and matter little
+        most = np.sqrt(np.max(self.squares, initial=0.0)) * np.linalg.norm(H, axis=0)
+        self.is_split = bool(np.all(np.abs(A.T @ H) <= _ORTHOGONAL * most))
 
     def none(self) -> Floats:
         """Return the variables of f = m."""
-
-    def values(self, x: Floats) -> Floats:
-        """Return f - m, (n,)."""
-
-    def product(self, x: Floats, z: Floats) -> float:
-        """Return the bilinear form whose x, x is twice the penalty."""
-
-    def pulled(self, u: Floats) -> float:
-        """Return |Phi'u|^2/(4c), what the dual problem has in the place of the penalty."""
-
-    def step(self, x: Floats, u: Floats, curvature: Floats, extra: Floats) -> Floats:
-        """Return Newton's step, with extra (n,) curvature for functions without a penalty."""
-
-
-class Few:
-    """theta and beta themselves; O(n p^2) a step and O(n p) memory for p functions."""
-
-    def __init__(self, A: Floats, H: Floats, c: float) -> None:
-        self.p, self.H = A.shape[1], H
-        self.A = np.concatenate([A, H], axis=1)
-        self.decay = np.concatenate([np.full(self.p, 2.0 * c), np.zeros(H.shape[1])])
-
-    def none(self) -> Floats:
-        """Return zeros."""
         return np.zeros(len(self.decay))
 
     def values(self, x: Floats) -> Floats:
-        """Return Phi theta + H beta."""
-        return np.asarray(self.A @ x)
+        """Return f - m = A z + H beta, (n,)."""
+        return np.asarray(self.A @ x[: self.p] + self.H @ x[self.p :])
 
-    def product(self, x: Floats, z: Floats) -> float:
-        """Return 2 c theta'zeta."""
-        return float(x @ (self.decay * z))
+    def product(self, x: Floats, other: Floats) -> float:
+        """Return the bilinear form whose x, x is twice the penalty."""
+        return float(x @ (self.decay * other))
 
     def pulled(self, u: Floats) -> float:
-        """Return |Phi'u|^2/(4c)."""
-        slopes = self.A[:, : self.p].T @ u
+        """Return |A'u|^2/(4c), what the dual problem has in the place of the penalty."""
+        slopes = self.A.T @ u
         return float(slopes @ (slopes / (2.0 * self.decay[: self.p])))
 
     def step(self, x: Floats, u: Floats, curvature: Floats, extra: Floats) -> Floats:
-        """Return Newton's step from the normal equations."""
+        """Return Newton's step, with extra (n,) curvature for functions without a penalty."""
+        slope = np.concatenate([self.A.T @ u, self.H.T @ u]) - self.decay * x
+        free = (self.H.T * (curvature + extra)) @ self.H
+        if self.is_split and np.ptp(curvature) == 0.0:
+            own = slope[: self.p] / (curvature[0] * self.squares + self.decay[: self.p])
+            return np.concatenate([own, _solved(free, slope[self.p :])])
         some = np.flatnonzero(curvature)
-        half = np.sqrt(curvature[some])[:, None] * self.A[some]
+        half = np.hstack([self.A[some], self.H[some]])
+        half *= np.sqrt(curvature[some])[:, None]
         G = half.T @ half
         np.fill_diagonal(G, np.diagonal(G) + self.decay)
-        G[self.p :, self.p :] += (self.H.T * extra) @ self.H
-        slope = self.A.T @ u - self.decay * x
+        G[self.p :, self.p :] = free
         found = _by_cholesky(G, slope)
         if found is not None:
             return found
@@ -134,82 +133,30 @@ class Few:
         wanted[: len(some)] = u[some] / np.sqrt(curvature[some])
         wanted[len(some) : len(some) + self.p] = -np.sqrt(self.decay[: self.p]) * x[: self.p]
         others = np.delete(np.arange(len(u)), some)
-        inner = solve_triangular(R, self.A[others].T @ u[others], trans=1, check_finite=False)
+        pulled = np.concatenate([self.A[others].T @ u[others], self.H[others].T @ u[others]])
+        inner = solve_triangular(R, pulled, trans=1, check_finite=False)
         return np.asarray(solve_triangular(R, Q.T @ wanted + inner, check_finite=False))
 
 
-class Many:
-    """a and beta, with K = Phi Phi'/(2c) (n, n); O(n^3/3) a step where all rows have curvature."""
+def minimise(
+    loss: Smooth, mean: Floats, over: Coefficients, x: Floats | None = None
+) -> tuple[Floats, bool]:
+    """Return the variables of the optimum, from some that are given or from f = m.
 
-    def __init__(self, K: Floats, H: Floats) -> None:
-        self.K, self.H, self.n = K, H, len(K)
-
-    def none(self) -> Floats:
-        """Return zeros."""
-        return np.zeros(self.n + self.H.shape[1])
-
-    def values(self, x: Floats) -> Floats:
-        """Return K a + H beta."""
-        return np.asarray(self.K @ x[: self.n] + self.H @ x[self.n :])
-
-    def product(self, x: Floats, z: Floats) -> float:
-        """Return a'K b."""
-        return float(x[: self.n] @ (self.K @ z[: self.n]))
-
-    def pulled(self, u: Floats) -> float:
-        """Return u'K u/2."""
-        return 0.5 * float(u @ (self.K @ u))
-
-    def step(self, x: Floats, u: Floats, curvature: Floats, extra: Floats) -> Floats:
-        """Return Newton's step: da = u - a for rows without curvature, da' for short.
-
-        Those with some, C, have (C^-1 + K) da = C^-1 (u - a) - K da' - H dbeta. Nothing is made of
-        differences there: K may be large, and da next to nothing.
-        """
-        rest = u - x[: self.n]
-        with_some = curvature > 0.0
-        some = np.flatnonzero(with_some)
-        root = np.sqrt(curvature[some])
-        B = self.K[np.ix_(some, some)] * np.outer(root, root)
-        np.fill_diagonal(B, np.diagonal(B) + 1.0)
-        solved = _inverse(B)
-
-        def taken(V: Floats) -> Floats:
-            """Return (C^-1 + K)^-1 V of the rows with curvature."""
-            return np.asarray((root * solved((root * V.T).T).T).T)
-
-        other = np.where(with_some, 0.0, rest)
-        step, H = other.copy(), self.H[some]
-        step[some] = root * solved(rest[some] / root)
-        if len(some) < self.n:
-            step[some] -= taken((self.K @ other)[some])
-        change = np.empty(0)
-        if H.shape[1]:
-            spread = taken(H)
-            G = H.T @ spread + (self.H.T * extra) @ self.H
-            change = _solved(0.5 * (G + G.T), self.H.T @ (x[: self.n] + step))
-            step[some] -= spread @ change
-        return np.concatenate([step, change])
-
-
-def _inverse(B: Floats) -> Callable[[Floats], Floats]:
-    """Return the function B^-1 V of a B (k, k), which is changed, with no eigenvalue below 1.
-
-    Where rounding has made one of them negative, it is 1.
+    And whether it is the optimum: Ctrl-C leaves those of the last step, none of which is worse
+    than the one before.
     """
-    kept = B.copy()
+    best = over.none() if x is None else x
     try:
-        factor = cho_factor(B, lower=True, overwrite_a=True, check_finite=False)
-    except np.linalg.LinAlgError:
-        values, vectors = np.linalg.eigh(kept)
-        values = np.maximum(values, 1.0)
-        return lambda V: np.asarray(vectors @ ((vectors.T @ V).T / values).T)
-    return lambda V: np.asarray(cho_solve(factor, V, check_finite=False))
+        for after in _steps(loss, mean, over, best):
+            best = after
+    except KeyboardInterrupt:
+        return best, False
+    return best, True
 
 
-def minimise(loss: Smooth, mean: Floats, over: Variables, x: Floats | None = None) -> Floats:
-    """Return the variables of the optimum, from some that are given or from f = m."""
-    x = over.none() if x is None else x
+def _steps(loss: Smooth, mean: Floats, over: Coefficients, x: Floats) -> Iterator[Floats]:
+    """Yield the variables after each step of Newton's method."""
     f, share = mean + over.values(x), _LEAST
     floor = _NONE * loss.steepest
     settled, last = False, np.inf
@@ -217,6 +164,8 @@ def minimise(loss: Smooth, mean: Floats, over: Variables, x: Floats | None = Non
         u = loss.pull(f)
         curvature = loss.curvature(f)
         curvature = np.where(curvature > floor, curvature, 0.0)
+        if share > _LEAST:  # pieces of the loss that are flat here are not so where steps end
+            curvature = curvature + share * loss.steepest
         step = over.step(x, u, curvature, share * loss.steepest)
         move = over.values(step)
         first, second = over.product(x, step), over.product(step, step)
@@ -230,10 +179,10 @@ def minimise(loss: Smooth, mean: Floats, over: Variables, x: Floats | None = Non
         if t > 0.0:
             x = x + t * step
             f = mean + over.values(x)
+            yield x
         elif share == _MOST:
             break
         share = max(_LEAST, share / _CHANGE) if t > 0.9 else min(_MOST, _CHANGE * share)
-    return x
 
 
 def _length(loss: Smooth, f: Floats, move: Floats, first: float, second: float) -> float:

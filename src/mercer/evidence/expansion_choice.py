@@ -1,0 +1,146 @@
+"""The penalty of a kernel expansion, and its noise: by what they predict of held-out rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from mercer.errors import UndeterminedWarning, warn
+from mercer.evidence.expansion_fit import COARSE, fit_targets, solve_for
+from mercer.evidence.expansion_targets import Chosen, Options, Targets
+from mercer.inference._columns import Columns
+from mercer.inference._expansion_path import Comparison, Path, descending, scored_path
+from mercer.inference._expansion_problem import ExpansionProblem
+from mercer.inference._expansion_reduced import Reduced
+from mercer.inference._first_penalty import first_penalty, rounding_of_first
+from mercer.inference._residual_noise import Noise
+from mercer.likelihoods import Likelihood
+from mercer.priors import CoefficientPrior, FeatureSelection, Laplacian
+
+__all__ = ["choose", "larger", "tells"]
+
+# Estimates of noise that shapes the loss, each from the residuals of the one before, and the
+# change that is none.
+_ROUNDS, _SAME = 4, 0.02
+
+
+def choose(columns: Columns, targets: Targets, options: Options, judge: bool = False) -> Chosen:
+    """Return the penalty under which held-out rows are predicted best, and the noise with it.
+
+    One that follows from a given noise and prior scale is returned as it is. If `judge`, it is for
+    the value alone: there is one for that too, and no warning where nothing can be told.
+    """
+    now, noise = targets.begun(), targets.noise
+    is_open = isinstance(noise, Noise) and (noise.is_open or noise.shapes_the_loss)
+    if options.prior_scale is not None and not is_open and not (judge or targets.is_margin):
+        return Chosen(targets.model(options, now).penalty(options.prior_scale), now)
+    if options.prior is FeatureSelection and isinstance(noise, Noise) and is_open:
+        # Its penalty depends on the unit of the loss: the noise is that of the Laplacian prior.
+        plain, now = _noise_of_laplacian(columns, targets, options)
+        if not plain.is_whole:
+            return plain._replace(now=now)
+        held = replace(targets, noise=replace(noise, spec=now))
+        return choose(columns, held, options, judge)
+    settles = options.settles and isinstance(noise, Noise) and noise.shapes_the_loss
+    chosen = _chosen(columns, targets, options, now, judge)
+    for _ in range(_ROUNDS - 1 if settles else 0):
+        if not chosen.is_whole:
+            break
+        problem = targets.problem(columns, now)
+        solution = solve_for(problem, chosen.penalty, options._replace(tol=COARSE))
+        found = targets.model(options, now).of(problem, solution, chosen.penalty)
+        if solution.status == "interrupted":
+            return chosen._replace(is_whole=False)
+        if found is None or _alike(found, now) or chosen.path is None:
+            break
+        now = found
+        chosen = _chosen(columns, targets, options, now, judge)
+    return chosen
+
+
+def _noise_of_laplacian(
+    columns: Columns, targets: Targets, options: Options
+) -> tuple[Chosen, Likelihood]:
+    """Return what is chosen under a Laplacian prior, and the noise that is estimated."""
+    options = options._replace(prior=Laplacian, prior_scale=None, report=None)
+    chosen = choose(columns, targets, options, judge=True)
+    fit = fit_targets(columns, targets, options, chosen)
+    whole = chosen.is_whole and fit.solution.status != "interrupted"
+    return chosen._replace(is_whole=whole), fit.likelihood
+
+
+def tells(columns: Columns, targets: Targets, prior: type[CoefficientPrior]) -> bool:
+    """Whether rows can be held out, and there is something in the others to predict them from."""
+    problem = targets.problem(columns, targets.minimised(targets.begun()))
+    return _untold(targets, problem, prior, first_penalty(problem, prior)) is None
+
+
+def _untold(
+    targets: Targets, problem: ExpansionProblem, prior: type[CoefficientPrior], most: float
+) -> str | None:
+    """Return why nothing can be told of a penalty; None if something can."""
+    if not problem.loss.is_of_labels and not np.any(Reduced(problem).problem.loss.y):
+        return (
+            "the targets are constant, or the mean passes through all of them: no function was "
+            "fitted, and their noise is the least there can be"
+        )
+    if targets.can_be_split and most > rounding_of_first(problem, prior):
+        return None
+    return (
+        "the rows are too few, or too much alike, to hold some of them out and predict these from "
+        "the others: no function was fitted to them, and what there is of noise is what it began "
+        "with"
+    )
+
+
+def larger(chosen: Chosen) -> Chosen | None:
+    """Return the next larger penalty of the path on which one was chosen; None if there is none."""
+    path = chosen.path
+    if path is None or not np.any(path.penalties > chosen.penalty):
+        return None
+    return _at(path, int(np.flatnonzero(path.penalties > chosen.penalty)[-1]), chosen.now)
+
+
+def _chosen(
+    columns: Columns, targets: Targets, options: Options, now: Likelihood, judge: bool = False
+) -> Chosen:
+    problem = targets.problem(columns, targets.minimised(now))
+    model = targets.model(options, now)
+    noise, given = targets.noise, None
+    if options.prior_scale is not None and not (isinstance(noise, Noise) and noise.is_open):
+        given = model.penalty(options.prior_scale)
+    most = first_penalty(problem, options.prior)
+    untold = _untold(targets, problem, options.prior, most)
+    if untold is not None:
+        if not judge:
+            text = f"{untold}. Give kernel, likelihood and prior_scale to have it otherwise"
+            warn(text, UndeterminedWarning)
+        if not most > rounding_of_first(problem, options.prior):
+            most = problem.loss.unit  # as good as any other that leaves nothing in use
+        return Chosen(given or most, now, is_known=False)
+    penalties = descending(most, options.n_penalties) if given is None else np.array([given])
+    by = Comparison(problem, targets.folds, targets.weights, model, COARSE, options.max_active)
+    path = scored_path(by, penalties)
+    if not np.any(np.isfinite(path.values)):
+        penalty = float(path.penalties[path.best])
+        return Chosen(penalty, now, -np.inf, path, None, False, path.is_whole)
+    return _at(path, path.best, now)
+
+
+def _at(path: Path, q: int, now: Likelihood) -> Chosen:
+    """Return a penalty of a path, and what goes with it."""
+    calibration = None if path.calibrations is None else path.calibrations[q]
+    found = float(path.penalties[q]), now, float(path.values[q]), path, calibration
+    return Chosen(*found, is_whole=path.is_whole)
+
+
+def _alike(a: Likelihood, b: Likelihood) -> bool:
+    """Whether two likelihoods of one kind have all but the same parameters."""
+    # a threshold is given, and has no units
+    one, other = (
+        np.array([float(p.value) for name, p in x.parameters.items() if name != "threshold"])
+        for x in (a, b)
+    )
+    size = np.max(np.abs(one), initial=0.0)
+    return bool(np.all(np.abs(one - other) <= _SAME * size))

@@ -1,0 +1,147 @@
+"""What a kernel expansion is fitted to, what is asked of the fit, and what comes of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.evidence.optimum import Report
+from mercer.inference._columns import Columns
+from mercer.inference._expansion_noise import NoiseModel
+from mercer.inference._expansion_path import Path
+from mercer.inference._expansion_posterior import Spread
+from mercer.inference._expansion_problem import Expansion, ExpansionProblem
+from mercer.inference._margin_calibration import Calibration
+from mercer.inference._residual_noise import Noise
+from mercer.likelihoods import Gaussian, Likelihood, Logistic, Probit
+from mercer.priors import CoefficientPrior
+
+__all__ = ["Chosen", "Fitted", "Options", "Targets"]
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+
+class Options(NamedTuple):
+    """What is asked of a fit.
+
+    prior : the kind of the prior on coefficients
+    prior_scale : its scale, None to choose it
+    tol : the gap to prove
+    max_active : how many functions may be in use, None for any number
+    n_penalties : on a path, at the most
+    report : whom to tell of stages
+    settles : whether noise that shapes the loss is found in turn with the penalty, or is what it
+        begins with
+    """
+
+    prior: type[CoefficientPrior]
+    prior_scale: float | None
+    tol: float
+    max_active: int | None
+    n_penalties: int
+    report: Report | None = None
+    settles: bool = True
+
+
+@dataclass(frozen=True)
+class Targets:
+    """One column of targets, with its rows.
+
+    y : (n,) numbers, or labels -1 and 1
+    weights : (n,) powers of the likelihood
+    mean, H : (n,) the fixed part of the function, and (n, r) functions without a penalty
+    folds : (n,) numbers from 0
+    noise : Noise of numbers, or the name of what is minimised for labels
+    variances : (n,) of known noise, or None
+    """
+
+    y: Floats
+    weights: Floats
+    mean: Floats
+    H: Floats | None
+    folds: Indices
+    noise: Noise | str
+    variances: Floats | None = None
+
+    def problem(self, columns: Columns, now: Likelihood | str) -> ExpansionProblem:
+        """Return the problem of these targets for functions at their rows."""
+        known = now if self.variances is None else Gaussian(self.variances)
+        weights = None if np.all(self.weights == 1.0) else self.weights
+        return ExpansionProblem.of(columns, known, self.y, self.mean, self.H, weights)
+
+    def model(self, options: Options, now: Likelihood) -> NoiseModel:
+        """Return the likelihood of solutions, `now` being that which is minimised."""
+        noise = self.noise if isinstance(self.noise, Noise) else None
+        return NoiseModel(noise, now, options.prior, options.prior_scale, self.variances)
+
+    def begun(self) -> Likelihood:
+        """Return the likelihood to begin with: with starts for what is open, or the link."""
+        if isinstance(self.noise, Noise):
+            if self.variances is not None:
+                return Gaussian(float(1.0 / np.mean(1.0 / self.variances)))
+            return self.noise.begun()
+        return Probit() if self.noise == "quadratic_soft_margin" else Logistic()
+
+    @property
+    def is_margin(self) -> bool:
+        """Whether what is minimised is no likelihood."""
+        return isinstance(self.noise, str) and self.noise != "logistic"
+
+    @property
+    def can_be_split(self) -> bool:
+        """Whether rows can be held out, and others are left that tell something."""
+        folds = np.unique(self.folds)
+        if not isinstance(self.noise, str):
+            return len(folds) > 1
+        return any(np.ptp(self.y[self.folds != fold], axis=0) for fold in folds if len(folds) > 1)
+
+    def minimised(self, now: Likelihood) -> Likelihood | str:
+        """Return what the loss is made of."""
+        return self.noise if isinstance(self.noise, str) and self.is_margin else now
+
+
+class Chosen(NamedTuple):
+    """A penalty, and what goes with it.
+
+    penalty : in units of the loss
+    now : the likelihood whose loss is minimised
+    value : of held-out rows, the mean log density; NaN if nothing was chosen
+    path : where it was chosen, None if it was given
+    calibration : of margins, from held-out rows
+    is_known : whether there was something to choose by, or all was given
+    is_whole : whether no interrupt has ended the choice
+    """
+
+    penalty: float
+    now: Likelihood
+    value: float = np.nan
+    path: Path | None = None
+    calibration: Calibration | None = None
+    is_known: bool = True
+    is_whole: bool = True
+
+
+class Fitted(NamedTuple):
+    """A function that was fitted.
+
+    solution : the coefficients and what is proved of them
+    likelihood : the noise, or the link
+    scale : of the prior
+    coef : (k + r,) coefficients in the likelihood's units, those without a penalty last
+    spread : of these
+    chosen : the penalty, and where it comes from
+    objective, dual : in nats
+    """
+
+    solution: Expansion
+    likelihood: Likelihood
+    scale: float
+    coef: Floats
+    spread: Spread
+    chosen: Chosen
+    objective: float
+    dual: float

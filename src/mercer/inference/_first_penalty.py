@@ -1,0 +1,66 @@
+"""Where a path of penalties begins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.inference._expansion_problem import ExpansionProblem
+from mercer.inference._expansion_spread import pieces_of
+from mercer.inference._largest_penalty import largest_penalty
+from mercer.priors import CoefficientPrior, WeightDecay
+
+__all__ = ["first_penalty", "rounding_of_first"]
+
+Floats = NDArray[np.float64]
+
+# A slope along a function that is no more than this part of what its rows could give is rounding.
+_ROUNDING = 1e-12
+
+
+def first_penalty(problem: ExpansionProblem, prior: type[CoefficientPrior]) -> float:
+    """Return the penalty at which a path begins: nothing is in use, or next to nothing."""
+    if prior is not WeightDecay:
+        return largest_penalty(problem)
+    # lam^2/unit theta^2 outweighs the loss along all functions
+    weights = problem.weighted(np.ones(problem.n))
+    trace = _typical_curvature(problem) * sum(
+        float(np.sum(weights[rows] @ Phi**2)) for rows, Phi in _sections(problem)
+    )
+    return float(np.sqrt(trace * problem.loss.unit))
+
+
+def _typical_curvature(problem: ExpansionProblem) -> float:
+    """Return the curvature of the loss at a row, or what stands for it if there are kinks."""
+    loss = problem.loss
+    if loss.kind != "linear":
+        return loss.greatest_curvature
+    if loss.is_of_labels:
+        return 1.0
+    root = np.sqrt(problem.weighted(np.ones(problem.n)))
+    r = root * (loss.y - problem.mean)
+    if problem.H is not None:
+        A = root[:, None] * problem.H
+        r = r - A @ np.linalg.lstsq(A, r, rcond=None)[0]
+    size = float(np.sum(root * np.abs(r))) / float(np.sum(root**2))
+    return 1.0 / size if size > 0 else 1.0
+
+
+def rounding_of_first(problem: ExpansionProblem, prior: type[CoefficientPrior]) -> float:
+    """Return what a penalty at which a path begins is above, if it is not rounding."""
+    if prior is WeightDecay:  # where that does not depend on the targets
+        return 0.0
+    low, high = problem.loss.reach()
+    size = np.abs(problem.loss.y) + np.abs(problem.mean)
+    size = problem.weighted(np.minimum(size, np.maximum(-low, high)))
+    slopes = sum(size[rows] @ np.abs(Phi) for rows, Phi in _sections(problem))
+    return _ROUNDING * float(np.max(slopes, initial=0.0))
+
+
+def _sections(problem: ExpansionProblem) -> Iterator[tuple[slice, Floats]]:
+    """Yield blocks of rows, and all functions with a prior there."""
+    size = problem.columns.size
+    for rows, Phi in pieces_of(problem, np.arange(size))():
+        yield rows, Phi[:, :size]

@@ -1,0 +1,153 @@
+"""Weight decay: certificates however small it is, one decomposition for a path, and interrupts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mercer.inference import _expansion_path, _ridge
+from mercer.inference._columns import ArrayColumns
+from mercer.inference._expansion_noise import NoiseModel
+from mercer.inference._expansion_path import Comparison, descending, scored_path
+from mercer.inference._expansion_problem import ExpansionProblem
+from mercer.inference._residual_noise import Noise
+from mercer.inference._ridge_newton import Coefficients
+from mercer.inference._ridge_spectrum import Spectrum
+from mercer.inference.laplacian import Solver, path, solve
+from mercer.likelihoods import Gaussian
+from mercer.priors import WeightDecay
+
+from .expansion_cases import CLASSES, LINEAR, NOISES
+
+
+def problem_of(noise, width=1.0, n=80, weights=None):
+    rng = np.random.default_rng(1)
+    x = rng.uniform(-3, 3, n)
+    y = np.sin(2 * x) + 0.1 * rng.standard_normal(n)
+    y = np.where(y > 0, 1.0, -1.0) if noise in CLASSES else y
+    Phi = np.exp(-((x[:, None] - x) ** 2) / (2 * width**2))
+    return ExpansionProblem.of(
+        ArrayColumns(Phi), NOISES[noise], y, H=np.ones((n, 1)), weights=weights
+    )
+
+
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("width", [0.3, 3.0])
+def test_decay_of_any_size_is_certified(noise, width):
+    problem = problem_of(noise, width)
+    lams = 10.0 ** np.arange(1, -7, -1)
+    found = path(problem, lams, prior=WeightDecay)
+    assert [one.status for one in found] == len(lams) * ["certified"]
+    assert all(one.gap <= 1e-8 for one in found[:6])
+    alone = solve(problem, WeightDecay, lams[-1])
+    assert alone.status == "certified"
+    assert alone.objective == pytest.approx(found[-1].objective, rel=1e-6)
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "huber"])
+def test_weights_and_more_rows_than_functions(noise):
+    rng = np.random.default_rng(0)
+    Phi = rng.normal(size=(200, 6))
+    Phi[:, 5] = Phi[:, 0] + Phi[:, 1]  # of which one is not needed
+    y = Phi[:, 0] + rng.normal(size=200)
+    weights = rng.uniform(0.0, 2.0, 200)
+    problem = ExpansionProblem.of(ArrayColumns(Phi), NOISES[noise], y, weights=weights)
+    found = solve(problem, WeightDecay, 0.7)
+    assert found.status == "certified" and found.gap < 1e-12
+    theta = np.zeros(6)
+    theta[found.indices] = found.coef
+    c = 0.49 / problem.loss.unit
+    slope = Phi.T @ problem.pull(Phi @ theta) - 2 * c * theta
+    np.testing.assert_allclose(slope, 0.0, atol=1e-10)
+
+
+def test_the_spectrum_is_that_of_the_columns():
+    rng = np.random.default_rng(3)
+    Phi = rng.normal(size=(7, 4)) @ rng.normal(size=(4, 9))  # of rank 4
+    found = Spectrum(ArrayColumns(Phi))
+    assert found.size.shape == (4,)
+    np.testing.assert_allclose(found.values @ found.directions, Phi, atol=1e-12)
+    z, u = rng.normal(size=4), rng.normal(size=7)
+    np.testing.assert_allclose(Phi @ found.coefficients(z), found.values @ z, atol=1e-12)
+    a = found.pulls(z, u, 0.3)
+    np.testing.assert_allclose(Phi.T @ a, 0.6 * found.coefficients(z), atol=1e-12)
+    outside = u - Phi @ np.linalg.lstsq(Phi, u, rcond=None)[0]
+    np.testing.assert_allclose(a - Phi @ np.linalg.lstsq(Phi, a, rcond=None)[0], outside, atol=1e-9)
+
+
+def test_steps_where_all_curvatures_are_the_same_are_those_of_the_normal_equations():
+    rng = np.random.default_rng(4)
+    Q = np.linalg.qr(rng.normal(size=(12, 5)))[0]
+    A, H = Q[:, :4] * [3.0, 1.0, 0.1, 0.01], Q[:, 4:]
+    over = Coefficients(A, H, 0.02)
+    assert over.is_split and not Coefficients(A, H + 0.1 * A[:, :1], 0.02).is_split
+    x, u = rng.normal(size=5), rng.normal(size=12)
+    both = np.hstack([A, H])
+    G = 0.7 * both.T @ both + np.diag([0.04, 0.04, 0.04, 0.04, 0.0])
+    wanted = np.linalg.solve(G, both.T @ u - np.append(0.04 * x[:4], 0.0))
+    np.testing.assert_allclose(over.step(x, u, np.full(12, 0.7), np.zeros(12)), wanted, rtol=1e-10)
+
+
+def test_columns_are_decomposed_once_a_fold(monkeypatch):
+    made, whole = [], Spectrum
+
+    def counted(columns):
+        made.append(columns.n)
+        return whole(columns)
+
+    monkeypatch.setattr(_ridge, "Spectrum", counted)
+    problem = problem_of("gaussian")
+    model = NoiseModel(Noise(Gaussian(), 1.0), Gaussian(0.1), WeightDecay)
+    by = Comparison(problem, np.arange(80) % 4, np.ones(80), model, 1e-4)
+    found = scored_path(by, descending(30.0, 30))
+    assert len(found.penalties) > 11 and made == [60] * 4  # which was prolonged
+    monkeypatch.setattr(_expansion_path, "_KEPT", 0)  # too large to keep
+    again = scored_path(by, descending(30.0, 30))
+    assert len(made) > 8
+    np.testing.assert_allclose(again.values, found.values, rtol=1e-9)
+
+
+class Interrupting:
+    """A function of a class that is broken off at one of its calls."""
+
+    def __init__(self, monkeypatch, owner, name, at):
+        whole, calls = getattr(owner, name), []
+
+        def broken(*args):
+            calls.append(1)
+            if len(calls) == at:
+                raise KeyboardInterrupt
+            return whole(*args)
+
+        monkeypatch.setattr(owner, name, broken)
+
+
+@pytest.mark.parametrize("noise", ["huber", *LINEAR])
+@pytest.mark.parametrize("at", [1, 3])
+def test_steps_may_be_interrupted(monkeypatch, noise, at):
+    problem = problem_of(noise, n=40)
+    nothing = problem.value(np.zeros(40))
+    Interrupting(monkeypatch, Coefficients, "step", at)
+    found = solve(problem, WeightDecay, 0.05)
+    assert found.status == "interrupted" and found.dual <= found.objective <= nothing
+    assert found.gap > 1e-6
+    assert (at > 1) == bool(len(found.indices))
+    f = problem.columns.take(found.indices) @ found.coef + found.beta[0]
+    np.testing.assert_allclose(found.latent, f, atol=1e-10)
+
+
+def test_nothing_is_left_of_what_was_interrupted_before_the_first_step(monkeypatch):
+    problem = problem_of("gaussian", n=30)
+
+    def broken(columns):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_ridge, "Spectrum", broken)
+    solver = Solver(problem, WeightDecay)
+    found = solver.path([1.0, 0.1])
+    assert [one.status for one in found] == ["interrupted"]
+    assert not len(found[0].indices) and found[0].objective == pytest.approx(
+        0.5 * np.sum((problem.loss.y - np.mean(problem.loss.y)) ** 2)
+    )
+    monkeypatch.undo()
+    assert solver.solve(0.1).status == "certified"
