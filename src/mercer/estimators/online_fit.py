@@ -34,6 +34,8 @@ Whole = NDArray[np.intp]
 # Rows that are learned before Ctrl-C is heard, and how many lines tell of a pass.
 _BLOCK = 512
 _LINES = 10
+# How far sites may be from settled before it is worth a word: far below what a posterior tells.
+_SETTLED = 1e-4
 
 
 class LearnsOnline(HasOnlineProcess):
@@ -211,7 +213,7 @@ class LearnsOnline(HasOnlineProcess):
             except KeyboardInterrupt:  # of which the process knows nothing
                 return False
             self._process = refined.process
-            if not refined.converged:
+            if not (refined.converged or refined.residual < _SETTLED):
                 self._warn_of_unsettled(refined.residual)
             return True
         for sweep in range(2, self.n_sweeps + 1):
