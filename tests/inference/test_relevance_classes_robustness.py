@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.errors import ConvergenceWarning, TooLargeError
+from mercer.errors import BoundWarning, ConvergenceWarning, TooLargeError
 from mercer.inference import _relevance_run
 from mercer.inference._columns import ArrayColumns, JoinedColumns, KernelColumns
 from mercer.inference.relevance_classes import (
@@ -96,6 +96,18 @@ def test_columns_of_any_size():
     K = RBF(1.0)(X, X)
     found = [fitted(scale * K, y).objective for scale in (1e-6, 1.0, 1e6)]
     np.testing.assert_allclose(found, found[0], atol=0.05)
+
+
+def test_precisions_at_their_floor_are_told_of():
+    # A fixed part that is far off: a bias of 30,000 is beyond what the floor allows for.
+    _, y = circles(30)
+    given = ClassesProblem(
+        ArrayColumns(np.ones((30, 1))), y, np.full(30, -3e4), None, Flat(), always=[0]
+    )
+    with pytest.warns(BoundWarning, match="1 of 1 precisions are at their floor"):
+        fit = solve(given)
+    assert fit.precisions[0] == pytest.approx(1e-8)
+    assert np.all(np.isfinite(fit.latent))
 
 
 def test_ctrl_c_leaves_the_best_model_so_far():

@@ -21,15 +21,12 @@ from scipy.linalg.lapack import dtrtri
 
 from mercer.inference._relevance_growth import Addition, Growth
 from mercer.inference._relevance_problem import Hyperprior, Report
-from mercer.inference._relevance_search import gains_of_exchange, likely, look, superfluous
+from mercer.inference._relevance_search import after_exchange, gains_of_exchange, likely, run
 from mercer.inference._relevance_sites import Sites
 from mercer.inference._relevance_table import Table
 from mercer.linalg.precisions import (
     ADD,
-    CHANGE,
     COLLINEAR,
-    NOTHING,
-    REMOVE,
     Model,
     empty_model,
     precisions,
@@ -80,9 +77,9 @@ class Sequential(Growth):
         at, table, indices = self.point, self.table, self.indices
         k = len(indices)
         model = self._room(k)
-        table.weigh(at.bend[0, 0])
+        pull = np.ascontiguousarray(at.pull[:, 0])
+        model.G[:k], model.Q[:] = table.weigh_and_multiply(at.bend[0, 0], indices, pull)
         model.D[:] = table.D
-        model.G[:k] = table.grams(indices)
         inverse, _ = dtrtri(at.R, lower=0)
         model.whole[:] = k, 0
         model.active[:k], model.s[:k], model.mu[:k] = indices, at.s, at.mu
@@ -90,7 +87,6 @@ class Sequential(Growth):
         model.numbers[:] = 1.0, 0.0, 1.0
         U = dtrmm(1.0, inverse, model.G[:k].T, side=1)  # (M, k) = G'R^-1
         model.S[:] = table.D - np.einsum("ij->i", np.square(U, out=U))
-        model.Q[:] = table.times(np.ascontiguousarray(at.pull[:, 0]))
         # Rows that are beyond doubt have no curvature, and functions of these nothing to gain.
         bare = table.D <= _BARE * table.weight * self.widths
         model.place[:] = np.where(self._zero | bare, -1, 0)
@@ -135,7 +131,7 @@ class Sequential(Growth):
         """Let functions come, change and go; return how many have come."""
         limit, adds = min(most, _RUN + _PER_FUNCTION * len(self.indices)), 0
         while adds < int(self._pace):
-            what, which, s, gain = self._run(limit)
+            what, which, s, gain = run(self._model, self.penalty, self.tol, limit)
             if what != ADD:
                 break
             self._add(which, s, gain)
@@ -152,28 +148,6 @@ class Sequential(Growth):
             self._add(*found[0])
             adds += 1
         return adds
-
-    def _run(self, limit: int) -> tuple[int, int, float, float]:
-        """Take steps inside the model, and return what should be added, with what it gains."""
-        model = self._model
-        if self.penalty.is_flat:
-            found = self._loops.run(model, self.tol, limit)
-            return int(found[0]), int(found[1]), float(found[2]), float(found[3])
-        for _ in range(limit):
-            what, which, s, gain = look(model, self.penalty.hyperprior)
-            if gain < self.tol:
-                which = superfluous(model, self.penalty.hyperprior)
-                if which < 0:
-                    return NOTHING, -1, 0.0, gain
-                what, gain = REMOVE, 0.0
-            if what == ADD:
-                return what, which, s, gain
-            model.numbers[1] += gain
-            if what == CHANGE:
-                self._loops.change(model, which, s)
-            else:
-                self._loops.remove(model, which)
-        return NOTHING, -1, 0.0, self.tol
 
     def _add(self, i: int, s: float, gain: float) -> None:
         model = self._room(int(self._model.whole[0]) + 1)
@@ -207,13 +181,9 @@ class Sequential(Growth):
     def swaps(self) -> list[tuple[int, int, float]]:
         """Return exchanges that gain under the working regression, best first."""
         model, found = self._model, []
-        k = len(self.indices)
         for j, i in gains_of_exchange(model, self.penalty, self.tol):
             at = int(np.flatnonzero(self.indices == j)[0])
-            xi = float(model.Xi[at, at])
-            t = float(model.Xi[at, :k] @ model.G[:k, i])
-            S, Q = model.S[i] + t * t / xi, model.Q[i] + t * model.mu[at] / xi
-            s, _ = self.penalty.hyperprior.best_precision(np.array([S]), np.array([Q]))
-            if np.isfinite(s[0]):
-                found.append((j, i, float(s[0])))
+            s, _ = after_exchange(model, self.penalty, at, i)
+            if np.isfinite(s):
+                found.append((j, i, s))
         return found

@@ -19,13 +19,10 @@ from scipy.linalg.lapack import dtrtri
 from mercer.inference._relevance_evidence import Functions, Point, Terms, ascend, evaluate
 from mercer.inference._relevance_problem import RelevanceProblem, Report
 from mercer.inference._relevance_rows import Rows
-from mercer.inference._relevance_search import gains_of_exchange, likely, look, superfluous
+from mercer.inference._relevance_search import after_exchange, gains_of_exchange, likely, look, run
 from mercer.linalg.precisions import (
     ADD,
     CANCELLED,
-    CHANGE,
-    NOTHING,
-    REMOVE,
     Model,
     empty_model,
     precisions,
@@ -216,7 +213,9 @@ class Fast:
         k = len(self.active)
         limit = max(1, int(self._patience * (_RUN + _PER_FUNCTION * k)))
         before = int(self._model.whole[1])
-        what, which, s, gain = self._run(min(limit, max_iter - self.n_steps), tol)
+        what, which, s, gain = run(
+            self._model, self.terms, tol, min(limit, max_iter - self.n_steps)
+        )
         self.n_steps += int(self._model.whole[1]) - before
         model = self._model
         if what == ADD and model.whole[1] and model.S[which] < _DOUBTFUL * self._scale(which):
@@ -268,28 +267,6 @@ class Fast:
         self._tell()
         return better
 
-    def _run(self, limit: int, tol: float) -> tuple[int, int, float, float]:
-        """Take steps inside the model, and return what should be added, with what it gains."""
-        model = self._model
-        if self.terms.is_flat:
-            found = self._loops.run(model, tol, limit)
-            return int(found[0]), int(found[1]), float(found[2]), float(found[3])
-        for _ in range(limit):
-            what, which, s, gain = look(model, self.terms.hyperprior)
-            if gain < tol:
-                which = superfluous(model, self.terms.hyperprior)
-                if which < 0:
-                    return NOTHING, -1, 0.0, gain
-                what, gain = REMOVE, 0.0
-            if what == ADD:
-                return what, which, s, gain
-            model.numbers[1] += gain
-            if what == CHANGE:
-                self._loops.change(model, which, s)
-            else:
-                self._loops.remove(model, which)
-        return NOTHING, -1, 0.0, tol
-
     def _add(self, i: int, s: float, gain: float) -> None:
         model = self._room(len(self.active) + 1)
         wanted = None if self.rows.is_stored else lambda: likely(model, self.rows)
@@ -323,20 +300,14 @@ class Fast:
             place = np.flatnonzero(self.active == j)
             if model.place[i] != 0 or not len(place):
                 continue
-            at, k = int(place[0]), len(self.active)
-            # What the others have left of the two, now.
-            xi = float(model.Xi[at, at])
-            t = float(model.numbers[0] * (model.Xi[at, :k] @ model.G[:k, i]))
-            S, Q = model.S[i] + t * t / xi, model.Q[i] + t * model.mu[at] / xi
-            s, value = self.terms.hyperprior.best_precision(np.array([S]), np.array([Q]))
-            now = 0.5 * float(np.log(model.s[at] * xi) + model.mu[at] ** 2 / xi)
-            gain = float(value[0]) - now - self.terms.hyper(model.s[at : at + 1])
-            if not (np.isfinite(s[0]) and gain >= 0.5 * self.tol):
+            at = int(place[0])
+            s, gain = after_exchange(model, self.terms, at, i)
+            if not (np.isfinite(s) and gain >= 0.5 * self.tol):
                 continue
             row = self.rows.gram(i)
             self._loops.remove(model, at)
             model.G[model.whole[0]] = row
-            self._loops.insert(model, i, float(s[0]))
+            self._loops.insert(model, i, s)
             model.numbers[1] += gain
             self.n_steps += 1
             done += 1

@@ -250,9 +250,11 @@ class Growth(ABC):
         return "stopped"
 
     def _shake(self, max_iter: int) -> bool:
-        """Grow again without those that are worth most, and undo it if all is no better.
+        """Grow again without those that are worth most; undo it if that is no better, or larger.
 
-        They came first, when little was known of what else there would be.
+        They came first, when little was known of what else there would be. What more functions
+        would add to the evidence is not sought in this way: where the approximation is poor, there
+        is always more of it.
         """
         best, indices, history = self.point, self.indices, self.history
         may_go = np.flatnonzero(~np.isin(indices, self._always))
@@ -270,7 +272,8 @@ class Growth(ABC):
             self._aside.clear()
             self.take(indices[kept], point)
             self._rest(max_iter)
-            better = self.point.value >= best.value + self.tol
+            gain, more = self.point.value - best.value, len(self.indices) > len(indices)
+            better = gain >= self.tol and not more
         finally:  # also where it is interrupted
             if better:
                 self.history = [*history, self.point.value]

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from mercer.inference._relevance_ascent import Penalty
 from mercer.inference._relevance_problem import Hyperprior
 from mercer.inference._relevance_table import Table
-from mercer.linalg.precisions import ADD, CHANGE, COLLINEAR, NOTHING, REMOVE, Model
+from mercer.linalg.precisions import ADD, CHANGE, COLLINEAR, NOTHING, REMOVE, Model, precisions
 
-__all__ = ["gains_of_exchange", "likely", "look", "superfluous"]
+__all__ = ["after_exchange", "gains_of_exchange", "likely", "look", "run"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -64,6 +64,43 @@ def superfluous(model: Model, hyperprior: Hyperprior) -> int:
     best, _ = hyperprior.best_precision(np.where(S > 0, S, 1.0), np.where(S > 0, Q, 0.0))
     there = sound & (model.place[model.active[:k]] == 1) & ~np.isfinite(best) & (k > 1)
     return int(np.argmax(there)) if np.any(there) else -1
+
+
+def run(model: Model, penalty: Penalty, tol: float, limit: int) -> tuple[int, int, float, float]:
+    """Take steps inside the model until one that adds gains more, or none gains `tol`.
+
+    Return what comes next, as `mercer.linalg.precisions` has it for a flat hyperprior.
+    """
+    loops = precisions()
+    if penalty.is_flat:
+        found = loops.run(model, tol, limit)
+        return int(found[0]), int(found[1]), float(found[2]), float(found[3])
+    for _ in range(limit):
+        what, which, s, gain = look(model, penalty.hyperprior)
+        if gain < tol:
+            which = superfluous(model, penalty.hyperprior)
+            if which < 0:
+                return NOTHING, -1, 0.0, gain
+            what, gain = REMOVE, 0.0
+        if what == ADD:
+            return what, which, s, gain
+        model.numbers[1] += gain
+        if what == CHANGE:
+            loops.change(model, which, s)
+        else:
+            loops.remove(model, which)
+    return NOTHING, -1, 0.0, tol
+
+
+def after_exchange(model: Model, penalty: Penalty, at: int, i: int) -> tuple[float, float]:
+    """Return the precision of function i outside in the place of the one at `at`, and its gain."""
+    k, xi = int(model.whole[0]), float(model.Xi[at, at])
+    # What the others have left of the two, now.
+    t = float(model.numbers[0] * (model.Xi[at, :k] @ model.G[:k, i]))
+    S, Q = model.S[i] + t * t / xi, model.Q[i] + t * model.mu[at] / xi
+    s, value = penalty.hyperprior.best_precision(np.array([S]), np.array([Q]))
+    now = 0.5 * float(np.log(model.s[at] * xi) + model.mu[at] ** 2 / xi)
+    return float(s[0]), float(value[0]) - now - penalty.hyper(model.s[at : at + 1])
 
 
 def gains_of_exchange(model: Model, terms: Penalty, tol: float) -> list[tuple[int, int]]:

@@ -137,6 +137,27 @@ class Table:
             return np.asarray(dgemm(1.0, self._whole, V, trans_a=1).T)
         return np.ascontiguousarray(self.columns.products(np.ascontiguousarray(V)).T)
 
+    def weigh_and_multiply(
+        self, squares: Floats, indices: Indices, x: Floats
+    ) -> tuple[Floats, Floats]:
+        """Give the rows other precisions, and return `grams` and `times` under these.
+
+        Where Phi is not formed all come of one pass over the columns, which costs more than they.
+        """
+        if self._whole is not None:
+            self.weigh(squares)
+            return self.grams(indices), self.times(x)
+        self.squares, self.root, self._products = squares, np.sqrt(squares), OrderedDict()
+        V = squares[:, None] * self.plain(indices)
+        self.D, P = np.empty(self.size), np.empty(self.size)
+        G = np.empty((len(indices), self.size))
+        for first in range(0, self.size, _PIECE):
+            piece = np.arange(first, min(first + _PIECE, self.size))
+            A = self.columns.take(piece)
+            G[:, piece], P[piece] = V.T @ A, x @ A
+            self.D[piece] = squares @ np.square(A, out=A)
+        return G, P
+
     def times(self, x: Floats) -> Floats:
         """Return Phi'x, (M,), for x (n',)."""
         Phi = self._whole

@@ -29,6 +29,7 @@ from scipy.linalg.lapack import dpotrf, dtrtri
 
 from mercer.compute import blas_for
 from mercer.errors import BoundWarning, ConvergenceWarning, NotPositiveDefiniteError, warn
+from mercer.inference._expansion_posterior import Spread, expansion_posterior
 from mercer.inference._relevance_classes_fast import Sequential
 from mercer.inference._relevance_classes_problem import (
     ClassesProblem,
@@ -254,8 +255,9 @@ def posterior(
     """
     if isinstance(fit, Relevance):
         # (R'R)^-1 = F'F with F = R'^-1
-        B = InverseTriangular(np.asfortranarray(fit.factor.T))
-        return Posterior(basis, fit.mean[:, None], None, B, 0, mean, scale)
+        spread = Spread(InverseTriangular(np.asfortranarray(fit.factor.T)), len(fit.indices))
+        units = 1.0 if scale is None else float(np.ravel(scale)[0])
+        return expansion_posterior(basis, fit.mean, spread, 1.0, mean, units)
     k, P = fit.mean.shape
     F = dtrtri(fit.factor, lower=0)[0].T
     parts = tuple(Dense(np.ascontiguousarray(F[:, c * k : (c + 1) * k])) for c in range(P))
