@@ -33,7 +33,7 @@ from mercer.cli.stream_output import RowWriter
 from mercer.cli.stream_rows import Row, RowReader
 from mercer.cli.tables import table_of
 from mercer.kernels import RBF
-from mercer.likelihoods import Gaussian
+from mercer.likelihoods import Gaussian, Poisson
 
 _SPEC = importlib.util.spec_from_file_location(
     "stream_support", Path(__file__).with_name("stream_support.py")
@@ -204,6 +204,16 @@ def test_a_line_of_json_means_what_it_means_in_a_frame(cells):
 
 
 # --- output -------------------------------------------------------------------------------------
+
+
+def test_a_target_that_is_no_count_is_one_that_cannot_be_read():
+    model = OnlineGPRegressor(RBF(1.0), Poisson()).partial_fit([[0.0]], [1.0])
+    learner = learner_of(SimpleNamespace(of_classes=False, estimator=model), 0.9)
+    for wrong in (-1.0, 0.5):
+        with pytest.raises(InputError, match="counts must be whole numbers"):
+            learner.learn(Row(np.zeros((1, 1)), wrong, 1.0))
+    learner.learn(Row(np.zeros((1, 1)), 3.0, 1.0))
+    assert model.n_seen_ == 2
 
 
 def test_an_error_whose_square_overflows_is_one():

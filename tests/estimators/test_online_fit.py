@@ -222,3 +222,6 @@ def test_from_a_posterior_noise_that_is_not_chosen_is_refused():
     whole = GPRegressor(RBF(1.0), Gaussian(0.01), optimizer=None).fit(X, X[:, 0])
     with pytest.raises(ValueError, match="not chosen yet"):
         OnlineGPRegressor.from_posterior(whole.posterior_, Gaussian())
+    known = GPRegressor(RBF(1.0), Gaussian(np.full(5, 0.01)), optimizer=None).fit(X, X[:, 0])
+    with pytest.raises(ValueError, match="sample_weight=1/variance"):
+        OnlineGPRegressor.from_posterior(known.posterior_, known.likelihood_)

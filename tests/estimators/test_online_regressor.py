@@ -96,6 +96,13 @@ def test_counts():
     model = OnlineGPRegressor(likelihood=Poisson()).fit(X, y)
     rates = model.predict(np.array([[-1.0, 0.0], [1.5, 0.0]]))
     assert rates[0] < 1.0 < rates[1]
+    begun = OnlineGPRegressor(KERNEL, Poisson())
+    for _ in range(2):  # the first rows, and later ones
+        for wrong in (-1.0, 0.5):
+            with pytest.raises(ValueError, match="counts must be whole numbers"):
+                begun.partial_fit(X[:3], [1.0, wrong, 2.0])
+        begun.partial_fit(X[:3], y[:3])
+    assert begun.n_seen_ == 6
 
 
 def test_sparse_recursion_is_that_of_the_engine():

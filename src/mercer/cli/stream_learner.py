@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from mercer.cli.errors import InputError
 from mercer.cli.model import TableModel
 from mercer.cli.stream_rows import Row
+from mercer.estimators.online_options import require_counts
 from mercer.estimators.online_rows import ClassRows, NumberRows
 
 __all__ = ["Said", "learner_of"]
@@ -51,7 +55,11 @@ class NumberLearner:
         return Said([part.item() for part in (*parts, *ends)])
 
     def learn(self, row: Row) -> Said:
-        """Predict a row, then learn it."""
+        """Predict a row, then learn it; raises InputError for a target that is no count."""
+        try:
+            require_counts(self._estimator.likelihood_, np.array([[row.y]]))
+        except ValueError as reason:
+            raise InputError(f"its target is none of this model's: {reason}") from None
         values, log_density, learned = self._rows.learn(*row)
         if not learned:
             return Said(values, skipped=True)

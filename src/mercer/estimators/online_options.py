@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mercer import means
 from mercer.estimators.class_options import binary_likelihood, class_kernel
@@ -31,7 +32,9 @@ __all__ = [
     "is_complete",
     "online_class_model",
     "regression_model",
+    "require_counts",
     "require_moments",
+    "require_one_noise",
     "require_posterior",
     "together",
 ]
@@ -97,11 +100,7 @@ def regression_model(estimator: Any, X: Any) -> tuple[Kernel | None, Likelihood 
     likelihood = as_likelihood(estimator.likelihood, noise, "OnlineGPClassifier")
     if kernel is not None:
         require_mercer(kernel)
-    if isinstance(likelihood, Gaussian) and not likelihood.parameters:
-        raise ValueError(
-            "variances of known rows cannot be given for rows that are yet to come. Give "
-            "Gaussian(1.0) with sample_weight=1/variance, by which a row has its own variance"
-        )
+    require_one_noise(likelihood)
     if likelihood is not None and likelihood.missing("smoothed", "log_density") == [
         "smoothed",
         "log_density",
@@ -110,6 +109,24 @@ def regression_model(estimator: Any, X: Any) -> tuple[Kernel | None, Likelihood 
     mean = means.from_spec(estimator.mean)
     _require_online_mean(mean)
     return kernel, likelihood, mean
+
+
+def require_one_noise(likelihood: Any) -> None:
+    """Raise ValueError for noise that is given for each of some rows."""
+    if isinstance(likelihood, Gaussian) and not likelihood.parameters:
+        raise ValueError(
+            "variances of known rows cannot be given for rows that are yet to come. Give "
+            "Gaussian(1.0) with sample_weight=1/variance, by which a row has its own variance"
+        )
+
+
+def require_counts(likelihood: Any, Y: NDArray[np.float64]) -> None:
+    """Raise ValueError for targets of which a likelihood of counts says that they are none.
+
+    Compiled loops do not look at that.
+    """
+    if getattr(likelihood, "counts_events", False):
+        likelihood.log_density(Y, np.zeros(Y.shape))
 
 
 def require_moments(likelihood: Any) -> None:

@@ -13,7 +13,9 @@ from mercer.estimators.online_options import (
     Asked,
     is_complete,
     regression_model,
+    require_counts,
     require_moments,
+    require_one_noise,
     require_posterior,
 )
 from mercer.estimators.online_prequential import numbers_before
@@ -277,6 +279,7 @@ class OnlineGPRegressor(LearnsOnline, BayesianRegressor):
                 f"{likelihood!r} has parameters that are not chosen yet, and here nothing chooses "
                 "them: give likelihood_ of the model that has the posterior"
             )
+        require_one_noise(likelihood)
         require_flag("lift", lift)
         options = {"tol": tol, "novelty": novelty, "criterion": criterion, "forget": forget}
         model = cls._from_posterior(posterior, likelihood, likelihood, max_basis, lift, options)
@@ -336,10 +339,10 @@ class OnlineGPRegressor(LearnsOnline, BayesianRegressor):
         some: bool,
         **options: Any,
     ) -> Rows:
-        kernel = (
-            self.kernel_ if again and "_process" in vars(self) else as_kernel(self.kernel, X)[0]
-        )
+        known = again and "_process" in vars(self)
+        kernel = self.kernel_ if known else as_kernel(self.kernel, X)[0]
         rows = checked_rows(self, X, y, sample_weight, kernel, again, some)
+        require_counts(self.likelihood_ if known else self.likelihood, rows.Y)
         if not again:
             self._model_of(X, rows.Y.shape[1])
         return rows
