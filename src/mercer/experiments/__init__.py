@@ -52,6 +52,7 @@ _MODULES = (
     "online_plateau",
     "laplacian_samples",
     "sparsity",
+    "relevance",
 )
 
 
