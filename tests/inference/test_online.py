@@ -272,6 +272,23 @@ def test_weight_2_of_other_noise_is_the_row_twice():
     same(weighted, repeated, 1e-12)
 
 
+def test_a_row_of_several_steps_is_one_step_in_time(monkeypatch):
+    X, Y, _ = problem(n=40)
+    y, w = np.sign(Y[:, :1]), np.tile([1.0, 3.0, 2.0, 1.0], 10)
+    got = OnlineProcess(RBF(1.0), Probit(), max_basis=8, forget=0.1)
+    before = got.learn(X, y, w)
+    once = OnlineProcess(RBF(1.0), Probit(), max_basis=8, forget=0.1)
+    for i in range(40):
+        said = once.learn(X[i : i + 1], y[i : i + 1])
+        np.testing.assert_allclose(before.var[i], said.var[0], rtol=1e-6)
+        once.rules = once.rules._replace(keep=1.0)  # again, without time going on
+        once.learn(
+            np.repeat(X[i : i + 1], int(w[i]) - 1, axis=0), np.full((int(w[i]) - 1, 1), y[i])
+        )
+        once.rules = got.rules
+    np.testing.assert_allclose(got.posterior().mean(X), once.posterior().mean(X), atol=1e-6)
+
+
 def test_weights_count_in_the_units_of_outputs():
     X, Y, _ = problem()
     w, scale = np.array([1.0, 0.5, 0.0, 2.0, 1.0] * 5), np.array([10.0, 0.3])

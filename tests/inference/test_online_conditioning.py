@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from mercer.inference import _online_rows
 from mercer.inference._online_moments import refresh
 from mercer.inference.online import OnlineProcess
 from mercer.kernels import RBF
-from mercer.likelihoods import Gaussian, Probit
+from mercer.likelihoods import Gaussian, Laplace, Probit
+from mercer.linalg import _recursion_twins
 
 
 def inverse_error(process):
@@ -32,6 +34,26 @@ def test_labels_that_contradict_each_other(max_basis, noise, places):
     assert process.projection_loss < 1e4
     m = process.arrays.m
     assert np.linalg.eigvalsh(process.arrays.S[0, :m, :m])[0] > -1e-15
+
+
+@pytest.mark.parametrize(
+    "likelihood, compiled",
+    [(Gaussian(1e-300), True), (Gaussian(1e-300), False), (Laplace(1e-100), True)],
+    ids=["compiled", "twin", "laplace"],
+)
+def test_without_noise_what_is_left_is_a_covariance(likelihood, compiled, monkeypatch):
+    """A row seen again and again would leave 1e-12 of what is left, each time."""
+    if not compiled:
+        monkeypatch.setattr(_online_rows, "recursion", lambda: _recursion_twins)
+    rng = np.random.default_rng(0)
+    X = np.vstack([np.zeros((50, 1)), rng.uniform(-3, 3, (300, 1)), np.zeros((50, 1))])
+    process = OnlineProcess(RBF(1.0), likelihood, max_basis=40)
+    process.learn(X, np.sin(X))
+    m = process.n_basis
+    S = process.arrays.S[0, :m, :m]
+    sd = np.sqrt(np.diag(S))
+    assert np.linalg.eigvalsh(S / np.outer(sd, sd))[0] > 1e-3
+    np.testing.assert_allclose(process.posterior().mean(X), np.sin(X), atol=0.01)
 
 
 @pytest.mark.parametrize("noise", [1e-12, 1e-6, 1e-2])

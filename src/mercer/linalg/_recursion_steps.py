@@ -24,6 +24,7 @@ from mercer.linalg._recursion_twins import (
     SELDOM,
     SHARPEST,
     SMALL,
+    SMALLEST,
     TINY,
 )
 from mercer.linalg.recursion import Rules
@@ -230,7 +231,9 @@ def learn(A, rules, variance, gamma, source):  # type: ignore[no-untyped-def]
     for p in range(A.mu.shape[0]):
         largest = max(largest, abs(A.q[p]))
     for c in range(A.S.shape[0]):
-        A.r[c] = max(A.r[c], (SHARPEST - 1.0) / max(gamma + A.spread[c], TINY))
+        var = max(gamma + A.spread[c], TINY)
+        least = min(max(SHARPEST, SMALLEST * variance / var), 1.0)
+        A.r[c] = max(A.r[c], (least - 1.0) / var)
         times(A.Q, m, A.s[c, r:], A.u[c])
     is_new = rules.max_basis > 0 and gamma > rules.floor * variance
     if rules.novelty == 0:

@@ -26,8 +26,9 @@ NEAR, SELDOM = 0.1, 8
 #: Changes of the basis between two checks of P, and what P times S less the identity may be in a
 #: vector of ones and minus ones.
 CHECK_EVERY, P_DRIFT = 256, 1e-6
-#: A row leaves at least this part of the variance of f there: what is sharper is rounding.
-SHARPEST = 1e-12
+#: A row leaves at least the first part of the variance of f there, and the second of k(x, x): what
+#: is sharper is rounding, of the update itself and of all that S has been.
+SHARPEST, SMALLEST = 1e-12, 2e-15
 TINY = 1e-300
 #: Below this part of k(x, x) what S leaves of a row's variance is looked at for rounding.
 SMALL = 1e-8
@@ -108,7 +109,9 @@ def learn(A: Arrays, rules: Rules, variance: float, gamma: float, source: int) -
     source : int
         What `source` is to say of the row, should it become a point.
     """
-    A.r[:] = np.maximum(A.r, (SHARPEST - 1.0) / np.maximum(gamma + A.spread, TINY))
+    var = np.maximum(gamma + A.spread, TINY)
+    least = np.minimum(np.maximum(SHARPEST, SMALLEST * variance / var), 1.0)
+    A.r[:] = np.maximum(A.r, (least - 1.0) / var)
     is_new = rules.max_basis > 0 and gamma > rules.floor * variance
     if rules.novelty == 0:
         is_new = is_new and gamma > rules.tol * variance
