@@ -313,6 +313,22 @@ def test_steps_may_be_limited():
     assert model.status_ == "stopped"
 
 
+@pytest.mark.parametrize("count", [1, 4, 15])
+def test_a_fit_that_is_interrupted_keeps_the_best_so_far(count):
+    X, y = rows(40)
+    seen = []
+
+    def report(*told):
+        seen.append(told)
+        if len(seen) == count:
+            raise KeyboardInterrupt
+
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        model = RelevanceVectorRegressor(verbose=report).fit(X, y)
+    assert model.status_ == "interrupted" and len(seen) == count
+    assert np.all(np.isfinite(model.predict(X, return_std=True)))
+
+
 # --- refusals -------------------------------------------------------------------------------------
 
 

@@ -60,6 +60,8 @@ class RelevanceProcess(StorableEstimator, FittedProcess):
     max_steps: int | None
     tol: float
     random_state: Any
+    # Whether a search goes on from the start of most functions too.
+    _rich: bool = False
     _augmented: list[AugmentedExpansion] | None
     _reach: list[Floats | None]
 
@@ -161,7 +163,7 @@ class RelevanceProcess(StorableEstimator, FittedProcess):
         for _ in range(self.n_restarts):
             drawn = [kernel.draw_theta(rng) for kernel in frame.kernels]
             starts.insert(0, np.concatenate(drawn))
-        end = search.best_of(functions, starts, _TRIES + self.n_restarts)
+        end = search.best_of(functions, starts, _TRIES + self.n_restarts, self._rich)
         frame = frame.with_kernels(end.functions.kernels)
         if len(some.Y) == len(rows.Y):
             return frame, search, end
@@ -169,7 +171,8 @@ class RelevanceProcess(StorableEstimator, FittedProcess):
             return frame, search, end._replace(functions=frame.dictionary(rows), machines=[])
         search.machines = frame.engine(rows, beta)
         whole = search.solved(frame.dictionary(rows), None)
-        whole = search.climb(whole, _ROUNDS)
+        if whole.status != "interrupted":
+            whole = search.climb(whole, _ROUNDS)
         return frame.with_kernels(whole.functions.kernels), search, whole
 
     def _moved(
@@ -192,6 +195,8 @@ class RelevanceProcess(StorableEstimator, FittedProcess):
         search = Search(engine, limits, tol, 0.0, int(self.max_iter), True, widths, report=report)
         if start is None:
             start = search.solved(frame.dictionary(rows), None)
+        if start.status == "interrupted":
+            return start
         tell(report, "moving centres")
         return search.climb(start)
 

@@ -159,12 +159,12 @@ class RelevanceVectorRegressor(RelevanceProcess, BayesianRegressor):
     Predictions cost O(k) a point, standard deviations O(k^2).
 
     The penalised evidence never decreases along a fit. It has local optima, above all in the width
-    of the functions: several widths are tried, and from the best two length scales go up the
-    evidence by its gradient, functions held, in turn with the choice of functions. Functions that
-    are narrow enough for single rows always have more evidence, even on noise, and so models are
-    compared by their evidence less two nats for each function. More than 1000 rows are sampled for
-    that, and the length scales then moved on by all of them. Length scales of the default kernel
-    have the hyperprior of `GPRegressor`.
+    of the functions: several widths are tried, and from the best two, and that of most functions,
+    length scales go up the evidence by its gradient, functions held, in turn with the choice of
+    functions. Functions that are narrow enough for single rows always have more evidence, even on
+    noise, and so models are compared by their evidence less two nats for each function. More than
+    1000 rows are sampled for that, and the length scales then moved on by all of them. Length
+    scales of the default kernel have the hyperprior of `GPRegressor`.
 
     The model is a Gaussian process with covariance sum_j k(x, x_j) k(x', x_j)/s_j (UV Remark 15),
     which is 0 far from all relevance vectors: error bars shrink there to those of noise and mean,
@@ -209,6 +209,7 @@ class RelevanceVectorRegressor(RelevanceProcess, BayesianRegressor):
     """
 
     posterior_: Any
+    _rich = True
 
     def __init__(
         self,

@@ -85,8 +85,8 @@ def require_mercer(kernel: Kernel) -> None:
         raise ValueError(
             f"{kernel!r} is not a Mercer kernel, so it is no covariance of a Gaussian process. "
             "Two ways out: Flipped(kernel) makes a covariance of it; Laplacian processes "
-            "(LaplacianProcessRegressor, LaplacianProcessClassifier) take it as it is, as "
-            "relevance vectors will"
+            "(LaplacianProcessRegressor, LaplacianProcessClassifier) and relevance vectors "
+            "(RelevanceVectorRegressor, RelevanceVectorClassifier) take it as it is"
         )
 
 

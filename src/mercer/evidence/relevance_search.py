@@ -86,15 +86,25 @@ class Search:
     values: list[float] = field(default_factory=list)
     start: int = 1
 
-    def best_of(self, functions: Dictionary, starts: Sequence[Floats], tries: int) -> Ended:
-        """Return the best end of those starts that have the highest score before a search.
+    def best_of(
+        self, functions: Dictionary, starts: Sequence[Floats], tries: int, rich: bool = False
+    ) -> Ended:
+        """Return the best end of so many starts that score highest, and that of most functions.
 
+        The last, if `rich`: many functions can tell of columns that few cannot, but take longer.
         The starts are in order, from wide functions to narrow ones.
         """
         begun: list[Ended] = []
         n = len(functions.X)
+        stopped = False
         for theta in starts:
-            at = self.solved(functions.with_theta(np.clip(theta, *self.bounds.T)), None)
+            try:
+                at = self.solved(functions.with_theta(np.clip(theta, *self.bounds.T)), None)
+            except KeyboardInterrupt:
+                if not begun:
+                    raise
+                stopped = True
+                break
             begun.append(at)
             many = max(len(machine.fit.indices) for machine in at.machines) > _MANY * n
             top = max(end.score for end in begun)
@@ -102,10 +112,12 @@ class Search:
             if at.status == "interrupted" or lost or (many and len(begun) > 1):
                 break
         begun.sort(key=lambda end: -end.score)
+        others = [end for end in begun[tries:] if rich and _count(end.machines) <= _MANY * n]
+        others.sort(key=lambda end: -_count(end.machines))
         best = begun[0]
-        if any(end.status == "interrupted" for end in begun):
+        if stopped or any(end.status == "interrupted" for end in begun):
             return best._replace(status="interrupted")
-        for number, begin in enumerate(begun[:tries]):
+        for number, begin in enumerate([*begun[:tries], *others[:1]]):
             self.start = number + 1
             end = self.climb(begin)
             if number == 0 or end.score > best.score:
@@ -121,7 +133,10 @@ class Search:
         status = "converged"
         if any(machine.fit.status == "interrupted" for machine in found):
             status = "interrupted"
-        self._seen(functions.theta, value)
+        try:
+            self._seen(functions.theta, value)
+        except KeyboardInterrupt:  # whoever is told may be who interrupts
+            status = "interrupted"
         return Ended(functions, found, value, value - self.charge * _count(found), status)
 
     def _seen(self, theta: Floats, value: float) -> None:
@@ -141,10 +156,10 @@ class Search:
                 return best._replace(status="stopped")
             try:
                 moved, start, taken = self._move(at, min(left, _ITERATIONS))
+                left -= taken
+                end = self.solved(moved, start)
             except KeyboardInterrupt:
                 return best._replace(status="interrupted")
-            left -= taken
-            end = self.solved(moved, start)
             tell(self.report, f"{_count(end.machines)} functions, evidence {end.value:.4f}")
             gain = end.value - at.value
             if gain > 0:
