@@ -36,8 +36,11 @@ _LITTLE, _TRIALS = 0.3, 8
 # Rounds of exchanges.
 _EXCHANGES = 12
 # How often to grow again, as long as that gains, without one in so many of the functions; models
-# of more functions than this are left as they are, since it takes as long as all before.
+# of more functions than this are left as they are, since it takes as long as all before, and so are
+# those that began with another fit.
 _SHAKES, _THIRD, _FEW = 2, 3, 60
+# How often to go on where precisions that were moved to the very top let another step gain.
+_ENDS = 3
 _ROUNDING = 1e-12
 # Squares that are smaller, relative to the largest, are taken for 0.
 _TINY = 1e-60
@@ -76,7 +79,7 @@ class Growth(ABC):
         self.n_steps = 0
         self._aside: set[int] = set()
         self._exchanges = 0
-        self._best = -np.inf
+        self._best, self._is_new = -np.inf, True
         # How many functions come in before the mode is computed again; and whether precisions
         # change by the working regression too, until that first misleads.
         self._pace, self._rough = 1.0, True
@@ -114,6 +117,7 @@ class Growth(ABC):
         self.table.weigh(np.mean(np.einsum("cci->ci", bend), axis=0))
         D = self.table.D
         P2 = np.mean([self.table.times(np.ascontiguousarray(g)) ** 2 for g in pull.T], axis=0)
+        self._is_new = start is None
         if start is not None:
             missing = np.setdiff1d(self._always, start[0])
             indices = np.append(start[0], missing).astype(np.intp)
@@ -232,11 +236,17 @@ class Growth(ABC):
     def grow(self, max_iter: int) -> str:
         """Take steps until none gains `tol`; return the status."""
         status = self._rest(max_iter)
-        for _ in range(_SHAKES):
+        for _ in range(_SHAKES if self._is_new else 0):
             if status != "converged" or not self._shake(max_iter):
                 break
             if self.n_steps >= max_iter:
                 status = "stopped"
+        for _ in range(_ENDS):
+            self.polish()
+            if status != "converged" or not (self.prune() or self.add_one()):
+                return status
+            status = self._rest(max_iter)
+        self.polish()
         return status
 
     def _rest(self, max_iter: int) -> str:
@@ -246,7 +256,6 @@ class Growth(ABC):
                 continue
             if self._settle():
                 return "converged"
-        self.polish()
         return "stopped"
 
     def _shake(self, max_iter: int) -> bool:
@@ -279,6 +288,8 @@ class Growth(ABC):
                 self.history = [*history, self.point.value]
             else:
                 self.point, self.indices, self.history = best, indices, history
+        if not better:
+            self.refresh()
         return better
 
     def _settle(self) -> bool:
@@ -291,9 +302,8 @@ class Growth(ABC):
         if self._exchanges < _EXCHANGES and self.exchange():
             self._exchanges += 1
             return False
-        self.polish()
         while self.prune():
-            self.polish()
+            self.ascend(_SETTLED, _PART * self.tol)
         if self._aside:  # what was set aside in another model may gain in this one
             self._aside.clear()
             self.refresh()

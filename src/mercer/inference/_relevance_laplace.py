@@ -34,7 +34,7 @@ Indices = NDArray[np.intp]
 # alone gives a prior deviation of 10,000, and one of which nothing is left but rounding.
 SMALLEST, LARGEST = 1e-8, 1e14
 # A gradient that is as good as 0.
-_FLAT = 1e-6
+_FLAT = 1e-5
 
 
 class Moments(NamedTuple):
