@@ -316,7 +316,7 @@ ESTIMATORS: dict[type, list[Example]] = {
     ],
     LaplacianProcessRegressor: [
         Example(LaplacianProcessRegressor(**BRIEF, max_iter=2)),
-        Example(LaplacianProcessRegressor(RBF(1.3), Gaussian(0.1), optimizer=None)),
+        Example(LaplacianProcessRegressor(RBF(1.3), Gaussian(0.1), **BRIEF, optimizer=None)),
         Example(
             LaplacianProcessRegressor(
                 1.5 * Matern(ARD, nu=2.5) + 0.3,

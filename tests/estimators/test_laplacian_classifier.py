@@ -16,6 +16,7 @@ from mercer.priors import Laplacian
 
 KERNEL = RBF(1.0)
 LOSSES = ("logistic", "soft_margin", "quadratic_soft_margin")
+BRIEF = {"n_folds": 2, "n_penalties": 8}
 
 
 def latent(X):
@@ -96,7 +97,7 @@ def test_probabilities_are_calibrated(loss):
 def test_several_classes_are_each_against_the_rest():
     X, _ = rows(150)
     y = np.digitize(latent(X), [-1.5, 1.0])
-    model = LaplacianProcessClassifier(KERNEL, optimizer=None).fit(X, y)
+    model = LaplacianProcessClassifier(KERNEL, optimizer=None, n_folds=3).fit(X, y)
     P = model.predict_proba(X)
     assert P.shape == (150, 3) and model.score(X, y) > 0.9
     alone = []
@@ -117,7 +118,7 @@ def test_the_default_finds_the_columns_that_matter():
     rng = np.random.default_rng(5)
     X = rng.normal(size=(150, 3)) * [1.0, 100.0, 0.01]
     y = X[:, 0] + 50.0 * X[:, 2] > 0.2
-    model = LaplacianProcessClassifier(max_iter=6).fit(X, y)
+    model = LaplacianProcessClassifier(max_iter=3, **BRIEF).fit(X, y)
     scales = model.kernel_.length_scale / [1.0, 100.0, 0.01]
     assert scales[1] > 2.0 * max(scales[0], scales[2])
     assert model.score(X, y) > 0.95
@@ -127,7 +128,7 @@ def test_the_default_finds_the_columns_that_matter():
 def test_kernels_of_any_kind():
     X, y = rows(100)
     for kernel in (Tanh(0.5, 0.2), RBF(1.0)):
-        model = LaplacianProcessClassifier(kernel, "soft_margin", max_iter=4).fit(X, y)
+        model = LaplacianProcessClassifier(kernel, "soft_margin", max_iter=2, **BRIEF).fit(X, y)
         assert model.score(X, y) > 0.7
     matrix = LaplacianProcessClassifier("precomputed", prior_scale=1.0).fit(KERNEL(X), y)
     same = LaplacianProcessClassifier(KERNEL, prior_scale=1.0, optimizer=None).fit(X, y)
@@ -145,8 +146,9 @@ def test_weights_are_rows_again_and_the_order_is_none():
     w[5:15], w[40:44] = 2.0, 0.0
     again = np.random.default_rng(0).permutation(np.repeat(np.arange(80), w.astype(int)))
     for loss in LOSSES:
-        model = LaplacianProcessClassifier(KERNEL, loss, optimizer=None).fit(X, y, w)
-        other = LaplacianProcessClassifier(KERNEL, loss, optimizer=None).fit(X[again], y[again])
+        model = LaplacianProcessClassifier(KERNEL, loss, optimizer=None, **BRIEF).fit(X, y, w)
+        other = LaplacianProcessClassifier(KERNEL, loss, optimizer=None, **BRIEF)
+        other.fit(X[again], y[again])
         np.testing.assert_array_equal(model.predict_proba(X), other.predict_proba(X))
 
 
@@ -154,7 +156,7 @@ def test_a_saved_model_predicts_the_same(tmp_path):
     X, y = rows(80)
     three = np.where(X[:, 0] > 1.0, "more", y)
     for targets, loss in ((y, "soft_margin"), (three, "quadratic_soft_margin")):
-        model = LaplacianProcessClassifier(KERNEL, loss, optimizer=None).fit(X, targets)
+        model = LaplacianProcessClassifier(KERNEL, loss, optimizer=None, **BRIEF).fit(X, targets)
         mercer.save(model, tmp_path / "model.mercer")
         back = mercer.load(tmp_path / "model.mercer")
         np.testing.assert_array_equal(model.predict_proba(X), back.predict_proba(X))
@@ -166,7 +168,7 @@ def test_labels_that_can_be_separated_and_few_rows():
     X = np.linspace(-2, 2, 16)[:, None]
     y = X[:, 0] > 0.1
     for loss in LOSSES:
-        model = LaplacianProcessClassifier(likelihood=loss, max_iter=3).fit(X, y)
+        model = LaplacianProcessClassifier(likelihood=loss, max_iter=2, n_penalties=8).fit(X, y)
         np.testing.assert_array_equal(model.predict(X), y)
         assert np.all(np.isfinite(model.predict_latent(X, return_std=True)))
     with pytest.warns(UndeterminedWarning, match="too few"):
@@ -275,9 +277,10 @@ def test_margins_are_as_probable_as_the_logistic_loss_has_them(make):
     new, labels = make(1)
     loss, rates = {}, np.mean(y[:, None] == np.unique(y), axis=0)
     for likelihood in LOSSES:
-        model = LaplacianProcessClassifier(RBF(2.0), likelihood, optimizer=None, n_penalties=16)
+        few = {"optimizer": None, "n_penalties": 14, "n_folds": 4}
+        model = LaplacianProcessClassifier(RBF(2.0), likelihood, **few)
         model.fit(X, y)
         loss[likelihood] = -np.mean(model.log_predictive_density(new, labels))
-        assert np.max(np.abs(np.mean(model.predict_proba(X), axis=0) - rates)) < 0.04
+        assert np.max(np.abs(np.mean(model.predict_proba(X), axis=0) - rates)) < 0.06
     for likelihood in LOSSES[1:]:
         assert loss[likelihood] < 1.1 * loss["logistic"] + 0.02
