@@ -54,6 +54,12 @@ def test_columns(name):
     assert columns.take(some[:0]).shape == (columns.n, 0)
     V = rng.normal(size=(columns.n, 2))
     np.testing.assert_allclose(columns.products(V), Phi.T @ V, atol=1e-10)
+    part = np.unique(np.array([0, 1, 4, columns.size - 2, columns.size - 1]))
+    few = columns.some(part)
+    assert (few.n, few.size) == (columns.n, len(part))
+    np.testing.assert_allclose(few.products(V), Phi[:, part].T @ V, atol=1e-10)
+    np.testing.assert_allclose(few.take(np.array([1, 0])), Phi[:, part[[1, 0]]], atol=1e-12)
+    assert columns.some(part[:1]).size == 1
     kept = np.array([7, 1, 300])
     fewer = columns.rows(kept)
     assert (fewer.n, fewer.size) == (3, columns.size)

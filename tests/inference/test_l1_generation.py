@@ -232,3 +232,46 @@ def test_coefficients_that_are_large_and_cancel(width, part):
     rounding = 1e-16 * 200 * np.abs(found.coef).sum() / lam
     at, _ = excess(Phi, found.pull, lam, found.indices, found.coef)
     assert at < 1e-9 + 10 * rounding
+
+
+def test_a_sample_is_looked_at_first_and_saves_passes(monkeypatch):
+    rng = np.random.default_rng(5)
+    x = rng.uniform(-3, 3, size=(600, 2))
+    y = np.sin(2.0 * x[:, 0]) + 0.3 * x[:, 1] + 0.1 * rng.normal(size=600)
+    columns = KernelColumns(RBF(0.5), x)
+    monkeypatch.setattr(_l1_generation, "_BATCH", 8)
+    monkeypatch.setattr(_l1_generation, "_FEW", 8)
+
+    def solved(start=None):
+        return Generation(columns, Squares(y), tol=1e-8, start=start).solve(0.5)
+
+    plain = solved()
+    monkeypatch.setattr(_l1_generation, "_SAMPLED", 100)
+    found = solved()
+    assert found.status == plain.status == "certified"
+    assert found.objective == pytest.approx(plain.objective, rel=2e-8)
+    assert found.n_passes < plain.n_passes
+    # not where there are columns to begin with
+    assert solved(start=plain.indices).n_passes <= 2
+    weighted = np.where(np.arange(600) % 100, 0.5, 0.0)  # some without a penalty
+    assert Generation(columns, Squares(y)).solve(weighted).status == "certified"
+
+
+def test_an_interrupted_look_at_a_sample_leaves_what_there_is(monkeypatch):
+    monkeypatch.setattr(_l1_generation, "_SAMPLED", 64)
+    rng = np.random.default_rng(5)
+    x = rng.uniform(-3, 3, size=(200, 1))
+    y = np.sin(2.0 * x[:, 0])
+    columns, looks = KernelColumns(RBF(0.5), x), []
+    whole = KernelColumns.products
+
+    def broken(self, V):
+        looks.append(self.size)
+        if len(looks) == 2:
+            raise KeyboardInterrupt
+        return whole(self, V)
+
+    monkeypatch.setattr(KernelColumns, "products", broken)
+    found = Generation(columns, Squares(y)).solve(0.1)
+    assert found.status == "interrupted" and len(found.indices) and looks[0] < 200
+    assert found.dual <= found.objective < 0.5 * y @ y

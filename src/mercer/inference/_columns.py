@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -39,6 +40,9 @@ class Columns(Protocol):
 
     def rows(self, kept: Indices) -> Columns:
         """Return the same functions at some of the rows."""
+
+    def some(self, indices: Indices) -> Columns:
+        """Return some of the functions at the same rows."""
 
 
 class KernelColumns:
@@ -100,6 +104,10 @@ class KernelColumns:
         """Return the same functions at some of the rows."""
         return KernelColumns(self.kernel, self.X[kept], self.centres)
 
+    def some(self, indices: Indices) -> KernelColumns:
+        """Return some of the functions at the same rows."""
+        return KernelColumns(self.kernel, self.X, self.centres[indices])
+
 
 class ArrayColumns:
     """Columns of a matrix that is given: functions of the user's, or a kernel computed elsewhere.
@@ -150,6 +158,10 @@ class ArrayColumns:
         """Return the same functions at some of the rows."""
         return ArrayColumns(self.Phi[kept])
 
+    def some(self, indices: Indices) -> ArrayColumns:
+        """Return some of the functions at the same rows."""
+        return ArrayColumns(self.Phi[:, indices])
+
 
 class JoinedColumns:
     """The columns of several, one after the other.
@@ -196,3 +208,16 @@ class JoinedColumns:
     def rows(self, kept: Indices) -> JoinedColumns:
         """Return the same functions at some of the rows."""
         return JoinedColumns([part.rows(kept) for part in self.parts])
+
+    def some(self, indices: Indices) -> JoinedColumns:
+        """Return some of the functions, which ascend, at the same rows."""
+        firsts = self._ends - [part.size for part in self.parts]
+        bounds = np.searchsorted(indices, np.append(firsts, self.size))
+        return JoinedColumns(
+            [
+                part.some(indices[low:high] - first)
+                for part, first, (low, high) in zip(
+                    self.parts, firsts, pairwise(bounds), strict=True
+                )
+            ]
+        )

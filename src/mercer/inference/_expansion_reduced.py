@@ -114,6 +114,10 @@ class ProjectedColumns:
         free = FreeBasis(self.free.H[kept], None if weights is None else weights[kept])
         return ProjectedColumns(self.columns.rows(kept), free)
 
+    def some(self, indices: Indices) -> ProjectedColumns:
+        """Return some of the columns."""
+        return ProjectedColumns(self.columns.some(indices), self.free)
+
 
 class Reduced:
     """A problem as it is solved, and the way back.
