@@ -6,91 +6,29 @@ Gaussian process on a sample has them, and a factor to all.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.errors import ConvergenceWarning, MercerWarning, warn
 from mercer.estimators.laplacian_frame import Frame, Model
 from mercer.estimators.laplacian_options import PRIORS
-from mercer.estimators.laplacian_rows import Merged
-from mercer.estimators.online_start import start_of_classes, start_of_regression
-from mercer.estimators.rows import Rows
-from mercer.evidence.defaults import deviation, spread
+from mercer.estimators.sampled_widths import sampled_widths
+from mercer.evidence.defaults import spread
 from mercer.evidence.expansion_choice import choose, tells
 from mercer.evidence.optimum import Report, tell
 from mercer.evidence.pattern_search import KernelSearch, free_directions, search_kernel
 from mercer.inference._residual_noise import Noise
-from mercer.kernels import RBF, Kernel, Scaled
-from mercer.likelihoods import Gaussian, Likelihood, Logistic
-from mercer.likelihoods.spread import median_of
-from mercer.means import Mean, Zero
+from mercer.kernels import RBF, Kernel
+from mercer.likelihoods import Gaussian, Likelihood
 
-__all__ = ["default_start", "kernel_for"]
+__all__ = ["kernel_for"]
 
 Floats = NDArray[np.float64]
 
 # Rows by which kernels are compared, at the most, and penalties of a path that serves for that.
 _KERNEL_ROWS, _KERNEL_PENALTIES = 1000, 17
-# Rows by which the relative length scales of the default kernel are chosen; labels take longer.
-_NUMBERS, _LABELS = 500, 300
-# Iterations of that.
-_ITERATIONS = 50
-# Targets further than this many deviations from the median are drawn in there before it, where
-# the noise is not Gaussian.
-_FAR = 4.0
-
-
-def default_start(
-    estimator: Any, rows: Merged, mean: Mean, labels: bool, rng: np.random.Generator
-) -> tuple[Kernel, bool]:
-    """Return an RBF with a length scale a column, as the evidence of a sample has them.
-
-    Without a search they are sqrt(d) times the deviation of each column. And whether that search
-    has not been interrupted; of one that has there is a warning.
-    """
-    from mercer.estimators.gp_classifier import GPClassifier
-    from mercer.estimators.gp_regressor import GPRegressor
-
-    widths = spread(rows.X, rows.weights)
-    plain = RBF(np.sqrt(widths.size) * widths)
-    if estimator.optimizer is None or len(rows.Y) < 3:
-        return plain, True
-    sample = rows.some(_LABELS if labels else _NUMBERS, rng)
-    Y = sample.Y
-    if not (labels or isinstance(estimator.likelihood, (Gaussian, type(None)))):
-        Y = _drawn_in(Y, sample.weights)
-    kept = np.ones(len(Y), dtype=bool)
-    unit = np.all(sample.weights == 1.0)
-    some = Rows(sample.X, Y, None if unit else sample.weights, kept, Y.shape[1] > 1)
-    options = {"n_restarts": estimator.n_restarts, "max_iter": _ITERATIONS, "random_state": 0}
-    with warnings.catch_warnings():  # what is wrong with an auxiliary model is of no use
-        warnings.simplefilter("ignore", MercerWarning)
-        warnings.simplefilter("ignore", UserWarning)
-        if labels:
-            start = start_of_classes(GPClassifier(**options), None, Logistic(), Zero(), some, None)
-        else:
-            known = None if sample.variances is None else Gaussian(sample.variances)
-            start = start_of_regression(GPRegressor(**options), None, known, mean, some, None)
-    assert isinstance(start.kernel, Scaled)
-    whole = start.status != "interrupted"
-    if not whole:
-        warn(
-            "the search for relative length scales was interrupted; the best so far are kept",
-            ConvergenceWarning,
-        )
-    return RBF(np.array(start.kernel.kernel.length_scale)), whole
-
-
-def _drawn_in(Y: Floats, weights: Floats) -> Floats:
-    """Return targets with outliers at the edge of the others."""
-    middle = np.array([median_of(y, weights) for y in Y.T])
-    width = np.array([median_of(y, weights) for y in np.abs(Y - middle).T]) / 0.6745
-    width = np.where(width > 0, width, deviation(Y, weights))
-    return np.clip(Y, middle - _FAR * width, middle + _FAR * width)
 
 
 def kernel_for(
@@ -106,7 +44,8 @@ def kernel_for(
         if no_sections:
             return RBF(), None
         tell(report, "choosing relative length scales")
-        kernel, whole = default_start(estimator, rows, model.mean, labels, rng)
+        outliers = not (labels or isinstance(estimator.likelihood, (Gaussian, type(None))))
+        kernel, whole = sampled_widths(estimator, rows, model.mean, labels, outliers, rng)
         if not whole:
             return kernel, KernelSearch(kernel, [], [], "interrupted")
     kernel = kernel.anchored(rows.X)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import is_classifier
 
 from mercer.errors import ConvergenceWarning, MercerWarning, warn
 from mercer.estimators.laplacian_options import check_centres
@@ -14,6 +15,7 @@ from mercer.estimators.options import as_generator
 from mercer.estimators.process import FittedProcess
 from mercer.estimators.relevance_frame import Frame, Model, Relevant
 from mercer.estimators.rows import is_precomputed
+from mercer.estimators.sampled_widths import sampled_widths
 from mercer.estimators.search import report_of
 from mercer.estimators.state import StorableEstimator
 from mercer.evidence.defaults import default_kernel, spread
@@ -78,8 +80,10 @@ class RelevanceProcess(StorableEstimator, FittedProcess):
         kernels = model.kernels
         numeric = kernels is None or kernels[0].is_numeric
         widths = spread(rows.X, rows.weights) if numeric and not is_precomputed(self) else None
+        whole = True
         if kernels is None:
-            kernels = (self._default_kernel(spread(rows.X, rows.weights)),)
+            own, whole = self._begun(model, rng, report)
+            kernels = (own,)
         if self.learn_centres and widths is None:
             raise ValueError(f"learn_centres=True needs inputs of numbers, got {kernels[0]!r}")
         for kernel in kernels:
@@ -87,7 +91,7 @@ class RelevanceProcess(StorableEstimator, FittedProcess):
         kernels = tuple(kernel.anchored(rows.X) for kernel in kernels)
         frame = Frame(model, kernels, self.centres, self.functions)
         beta = frame.coefficients(rows)
-        searches = self.optimizer is not None and not none
+        searches = self.optimizer is not None and not none and whole
         searches = searches and any(kernel.theta.size for kernel in kernels)
         searches = searches and bool(np.any(rows.Y != frame.offset(rows, beta)))
         search: Search | None = None
@@ -129,6 +133,23 @@ class RelevanceProcess(StorableEstimator, FittedProcess):
     def _default_kernel(self, widths: Floats) -> Kernel:
         """Return the kernel where none is given, from the deviations of the columns."""
         return default_kernel(widths, 1.0).kernel
+
+    def _begun(
+        self, model: Model, rng: np.random.Generator, report: Report | None
+    ) -> tuple[Kernel, bool]:
+        """Return the default kernel where a search begins, and whether there is to be one."""
+        rows = model.rows
+        kernel = self._default_kernel(spread(rows.X, rows.weights))
+        varies = bool(np.any(np.ptp(rows.Y, axis=0)))
+        if self.optimizer is None or not varies:
+            return kernel, True
+        tell(report, "choosing relative length scales")
+        labels = is_classifier(self)
+        if labels:  # also where they are distributions over classes
+            rows = rows._replace(Y=np.where(rows.Y > 0, 1.0, -1.0))
+        outliers = bool(getattr(self, "robust", False))
+        start, whole = sampled_widths(self, rows, model.mean, labels, outliers, rng)
+        return kernel.with_theta(start.theta), whole
 
     # --- the kernels --------------------------------------------------------------------------
 

@@ -164,7 +164,8 @@ class RelevanceVectorRegressor(RelevanceProcess, BayesianRegressor):
     functions. Functions that are narrow enough for single rows always have more evidence, even on
     noise, and so models are compared by their evidence less two nats for each function. More than
     1000 rows are sampled for that, and the length scales then moved on by all of them. Length
-    scales of the default kernel have the hyperprior of `GPRegressor`.
+    scales of the default kernel have the hyperprior of `GPRegressor`, and begin with those that a
+    Gaussian process has on a sample, times several factors.
 
     The model is a Gaussian process with covariance sum_j k(x, x_j) k(x', x_j)/s_j (UV Remark 15),
     which is 0 far from all relevance vectors: error bars shrink there to those of noise and mean,
