@@ -250,6 +250,8 @@ ENGINES: dict[str, dict[str, Any]] = {}
 
 # Of the choice by cross-validation: what a rule needs to see it at work.
 BRIEF: dict[str, Any] = {"n_folds": 2, "n_penalties": 6}
+# Of relevance vectors: no search, and steps of some size alone.
+QUICK: dict[str, Any] = {"optimizer": None, "tol": 1.0}
 TWO = {"X": PLANE, "y": np.where(PLANE[:, 0] + PLANE[:, 1] ** 2 > 0.6, "x", "y")}
 SHARES = {"X": PLANE, "y": np.exp(PLANE[:, :1] * [0.0, 1.0, -2.0])}
 SHARES["y"] /= SHARES["y"].sum(axis=1, keepdims=True)
@@ -375,28 +377,24 @@ ESTIMATORS: dict[type, list[Example]] = {
         ),
     ],
     RelevanceVectorClassifier: [
-        Example(RelevanceVectorClassifier(RBF(1.3), optimizer=None)),
-        Example(RelevanceVectorClassifier(RBF(1.3), multi_class="multinomial", optimizer=None)),
-        Example(RelevanceVectorClassifier(max_iter=2)),
+        Example(RelevanceVectorClassifier(RBF(1.3), **QUICK)),
+        Example(RelevanceVectorClassifier(RBF(0.8), "probit", mean="zero", **QUICK)),
+        Example(RelevanceVectorClassifier(max_iter=2, tol=1.0), TWO),
+        Example(RelevanceVectorClassifier(RBF(1.3), multi_class="multinomial", **QUICK)),
         Example(
             RelevanceVectorClassifier(
-                RBF(1.3),
-                "probit",
-                hyperprior=priors.GammaPrecision(1.0, 1.0),
+                [RBF(1.3), Tanh(0.5, 0.3)],
+                class_weight="balanced",
+                mean="zero",
                 optimizer=None,
-            ),
-            TWO,
-        ),
-        Example(
-            RelevanceVectorClassifier(
-                [RBF(1.3), Tanh(0.5, 0.3)], class_weight="balanced", mean="zero", optimizer=None
+                tol=0.1,
             ),
             TWO,
         ),
     ],
     RelevanceVectorRegressor: [
         Example(RelevanceVectorRegressor(max_iter=2)),
-        Example(RelevanceVectorRegressor(RBF(1.3), optimizer=None)),
+        Example(RelevanceVectorRegressor(RBF(1.3), **QUICK)),
         Example(
             RelevanceVectorRegressor(
                 1.5 * Matern(ARD, nu=2.5) + 0.3, mean="linear", normalize_y=True, max_iter=3

@@ -50,7 +50,7 @@ def _prunes(case: EstimatorCase) -> str:
 def rule_prune(case: EstimatorCase) -> None:
     """Pruning to all points changes nothing at no loss; fewer points lose more, never less."""
     process, X = _prunable(case)[0], case.X_new
-    m = getattr(process, "n_basis", len(case.X))
+    m = max(1, getattr(process, "n_basis", len(case.X)))
     noise = getattr(getattr(case.model, "likelihood_", None), "new_variance", None)
     same, loss = process.prune(m, noise)
     expect(loss == 0.0, "no loss for keeping all points", loss)
