@@ -96,3 +96,18 @@ def test_interrupted_length_scales_are_told_of(monkeypatch):
                 model.fit(X, targets)
         assert model.status_ == "interrupted" and model.history_["value"].size == 0
         assert model.history_["theta"].shape == (0, 2)
+
+
+def test_an_interrupted_search_keeps_the_best_kernel(monkeypatch):
+    X, y = rows()
+    with monkeypatch.context() as patch:
+        Interrupting(patch, laplacian.Solver, "path", 18)  # five folds, some of them prolonged
+        with pytest.warns(ConvergenceWarning, match="best hyperparameters so far"):
+            model = LaplacianProcessRegressor(KERNEL).fit(X, y)
+    assert model.status_ == "interrupted" and len(model.history_["value"]) >= 1
+    assert model.score(X, y) > 0.3
+    Interrupting(monkeypatch, laplacian.Solver, "path", 1)  # before there is anything
+    fresh = LaplacianProcessRegressor(KERNEL, optimizer=None)
+    with pytest.raises(KeyboardInterrupt):
+        fresh.fit(X, y)
+    assert not hasattr(fresh, "kernel_")

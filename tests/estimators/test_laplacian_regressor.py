@@ -10,7 +10,6 @@ import pytest
 import mercer
 from mercer import LaplacianProcessRegressor, means
 from mercer.errors import ConvergenceWarning, MercerWarning, TooLargeError, UndeterminedWarning
-from mercer.inference import laplacian
 from mercer.kernels import RBF, Callable, Tanh
 from mercer.likelihoods import EpsilonInsensitive, Gaussian, Huber, Laplace, StudentT
 from mercer.priors import FeatureSelection, Laplacian, WeightDecay
@@ -320,34 +319,6 @@ def test_the_order_of_rows_and_repeated_fits_change_nothing():
     np.testing.assert_array_equal(first.predict(X), again.predict(X))
     np.testing.assert_array_equal(first.predict(X), other.predict(X))
     np.testing.assert_array_equal(order[other.basis_indices_], first.basis_indices_)
-
-
-def interrupting(monkeypatch, name, at):
-    """Break into a function of the engine at this call of it."""
-    whole, calls = getattr(laplacian.Solver, name), [0]
-
-    def broken(*args, **options):
-        calls[0] += 1
-        if calls[0] == at:
-            raise KeyboardInterrupt
-        return whole(*args, **options)
-
-    monkeypatch.setattr(laplacian.Solver, name, broken)
-
-
-def test_an_interrupt_keeps_the_best_so_far(monkeypatch):
-    X, y = rows()
-    interrupting(monkeypatch, "path", 18)  # in the search: five folds, some of them prolonged
-    with pytest.warns(ConvergenceWarning, match="best hyperparameters so far"):
-        model = LaplacianProcessRegressor(KERNEL).fit(X, y)
-    assert model.status_ == "interrupted" and len(model.history_["value"]) >= 1
-    assert model.score(X, y) > 0.3
-    monkeypatch.undo()
-    interrupting(monkeypatch, "path", 1)  # before there is anything
-    fresh = LaplacianProcessRegressor(KERNEL, optimizer=None)
-    with pytest.raises(KeyboardInterrupt):
-        fresh.fit(X, y)
-    assert not hasattr(fresh, "kernel_")
 
 
 def test_max_active_stops_with_a_gap():

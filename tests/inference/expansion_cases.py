@@ -103,3 +103,16 @@ def penalty(case, prior, lam, theta):
     t = np.abs(theta) * lam / case.unit
     gamma = {Laplacian: t, WeightDecay: t**2, FeatureSelection: 1 - np.exp(-t)}[prior]
     return case.unit * np.sum(gamma)
+
+
+def dense(found, case):
+    """Return all coefficients."""
+    theta = np.zeros(case.Phi.shape[1])
+    theta[found.indices] = found.coef
+    return theta
+
+
+def values_at(found, case):
+    """Return f, by the formula."""
+    f = case.mean + case.Phi @ dense(found, case)
+    return f if case.H is None else f + case.H @ found.beta

@@ -6,16 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
-from mercer.inference._losses import (
-    Absolute,
-    Clipped,
-    Insensitive,
-    LogisticLoss,
-    QuadraticSoftMargin,
-    SoftMargin,
-    Squares,
-    unit_loss,
-)
+from mercer.inference._losses_labels import LogisticLoss, QuadraticSoftMargin, SoftMargin
+from mercer.inference._losses_numbers import Absolute, Clipped, Insensitive, Squares
+from mercer.inference._unit_loss import unit_loss
 from mercer.likelihoods import (
     EpsilonInsensitive,
     Gaussian,

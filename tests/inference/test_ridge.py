@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
 from mercer.inference import _expansion_path, _ridge
 from mercer.inference._columns import ArrayColumns
@@ -17,7 +18,7 @@ from mercer.inference.laplacian import Solver, path, solve
 from mercer.likelihoods import Gaussian
 from mercer.priors import WeightDecay
 
-from .expansion_cases import CLASSES, LINEAR, NOISES
+from .expansion_cases import CLASSES, LINEAR, NOISES, Case, dense, losses, penalty
 
 
 def problem_of(noise, width=1.0, n=80, weights=None):
@@ -151,3 +152,61 @@ def test_nothing_is_left_of_what_was_interrupted_before_the_first_step(monkeypat
     )
     monkeypatch.undo()
     assert solver.solve(0.1).status == "certified"
+
+
+def test_weight_decay_is_ridge_regression():
+    case = Case("gaussian", weighted=True, free=True, mean=True)
+    lam, unit = 0.4, case.unit
+    found = solve(case.problem(), WeightDecay, lam)
+    A = np.c_[case.Phi, case.H]
+    decay = np.r_[np.full(case.Phi.shape[1], 2 * lam**2 / unit), 0, 0]
+    W = np.diag(case.weights)
+    x = np.linalg.solve(A.T @ W @ A + np.diag(decay), A.T @ W @ (case.y - case.mean))
+    np.testing.assert_allclose(found.latent, case.mean + A @ x, rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(dense(found, case), x[:-2], atol=1e-7)
+    np.testing.assert_allclose(found.beta, x[-2:], rtol=1e-7)
+
+
+@pytest.mark.parametrize("name", ["huber", "logistic", "quadratic_soft_margin"])
+def test_weight_decay_against_a_descent(name):
+    case = Case(name, n=25, free=True)
+
+    def objective(x):
+        theta = x[:-2]
+        f = case.Phi @ theta + case.H @ x[-2:]
+        return np.sum(losses(name, case.y, f)) + penalty(case, WeightDecay, 0.7, theta)
+
+    x0 = np.zeros(case.Phi.shape[1] + 2)
+    best = minimize(objective, x0, method="BFGS", options={"gtol": 1e-7, "maxiter": 5000})
+    found = solve(case.problem(), WeightDecay, 0.7)
+    assert found.objective == pytest.approx(best.fun, rel=1e-7)
+
+
+def ridge_case(width, noise, n=60, free=False):
+    rng = np.random.default_rng(1)
+    x = rng.uniform(-3, 3, n)
+    y = np.sin(2 * x) + 0.1 * rng.standard_normal(n)
+    Phi = np.exp(-((x[:, None] - x) ** 2) / (2 * width**2))
+    H = np.ones((n, 1)) if free else None
+    return Phi, ExpansionProblem.of(ArrayColumns(Phi), NOISES[noise], y, H=H)
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "huber"])
+@pytest.mark.parametrize("width, free", [(3e3, True), (3e3, False), (3.0, False)])
+@pytest.mark.parametrize("lam", [1e-5, 1e-8, 1e-20])
+def test_weight_decay_is_of_its_coefficients(noise, width, free, lam):
+    Phi, problem = ridge_case(width, noise, free=free)
+    found = solve(problem, WeightDecay, lam)
+    f = Phi[:, found.indices] @ found.coef + (found.beta[0] if free else 0.0)
+    size = np.abs(Phi[:, found.indices]) @ np.abs(found.coef) + 1.0
+    assert np.all(np.abs(found.latent - f) <= 1e-13 * size)
+    decayed = lam**2 / problem.loss.unit * found.coef @ found.coef
+    assert found.objective == pytest.approx(problem.value(found.latent) + decayed, rel=1e-6)
+    assert (found.status == "certified") == (found.gap <= 1e-6)
+    assert found.status == "certified" or lam < 1e-5
+
+
+@pytest.mark.parametrize("lam", [1e-200, 1e-120, 1e120, 1e200])
+def test_weight_decay_out_of_range(lam):
+    with pytest.raises(ValueError, match=r"lam = .* weight decay"):
+        solve(Case("gaussian").problem(), WeightDecay, lam)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,15 +13,16 @@ from mercer.estimators.class_options import class_kernel
 from mercer.estimators.classifier import BayesianClassifier
 from mercer.estimators.inputs import require_targets
 from mercer.estimators.labels import checked_labels, codes_of, hard_targets
-from mercer.estimators.laplacian_frame import Model
-from mercer.estimators.laplacian_options import check_expansion_options, class_loss
+from mercer.estimators.laplacian_frame import Frame, Model
+from mercer.estimators.laplacian_options import class_loss
 from mercer.estimators.laplacian_process import LaplacianProcess
 from mercer.estimators.laplacian_rows import merged
 from mercer.estimators.precomputed import over_row_numbers
-from mercer.estimators.preparation import all_or_nothing
 from mercer.estimators.rows import checked_inputs, is_precomputed, kept_weights
+from mercer.evidence.expansion_targets import Fitted
 from mercer.evidence.optimum import Report
 from mercer.likelihoods import Likelihood
+from mercer.posterior import Posterior
 from mercer.registry import storable
 
 __all__ = ["LaplacianProcessClassifier"]
@@ -144,34 +145,18 @@ dual_objective_, gap_, status_, posterior_, predictive_, path_, history_, n_iter
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Choose what is left open, and fit an expansion, or one for each of several classes.
+    def _keep_outputs(self, frame: Frame, fits: list[Fitted]) -> list[Posterior]:
+        """Keep link and calibration, and return the posterior of each function."""
+        self.likelihood_ = fits[0].likelihood
+        calibrations = [fit.chosen.calibration for fit in fits]
+        self.calibration_ = None
+        if calibrations[0] is not None:
+            self.calibration_ = np.array([c[:2] for c in calibrations if c is not None])
+        return [frame.posterior(fit, p) for p, fit in enumerate(fits)]
 
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Inputs; with ``kernel="precomputed"`` the kernel matrix (n, n).
-        y : array-like of shape (n,)
-            Labels: text, whole numbers or booleans.
-        sample_weight : array-like of shape (n,), optional
-            Powers of the likelihood: weight 2 is the row twice, weight 0 the row left out.
-        """
-        check_expansion_options(self)
-        loss = class_loss(self.likelihood)
-        with all_or_nothing(self):
-            frame, fits = self._fit_expansion(self._prepared(X, y, sample_weight, loss))
-            self._keep_posteriors([frame.posterior(fit, p) for p, fit in enumerate(fits)])
-            self.likelihood_ = fits[0].likelihood
-            self.mean_ = self._mean_of(frame, fits)
-            calibrations = [fit.chosen.calibration for fit in fits]
-            self.calibration_ = None
-            if calibrations[0] is not None:
-                self.calibration_ = np.array([c[:2] for c in calibrations if c is not None])
-            self._warn_of_expansion(fits)
-        return self
-
-    def _prepared(self, X: Any, y: Any, sample_weight: ArrayLike | None, loss: str) -> Model:
+    def _prepared(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Model:
         """Return the model and its rows, checked."""
+        loss = class_loss(self.likelihood)
         require_targets(self, y)
         precomputed = is_precomputed(self)
         kernel = None if precomputed else class_kernel(self.kernel, X)

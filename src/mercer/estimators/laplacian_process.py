@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from abc import abstractmethod
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from mercer.errors import ConvergenceWarning, MercerWarning, UndeterminedWarning, warn
 from mercer.estimators.laplacian_frame import Frame, Model
@@ -13,11 +14,13 @@ from mercer.estimators.laplacian_kernel import kernel_for
 from mercer.estimators.laplacian_options import (
     PRIORS,
     check_centres,
+    check_expansion_options,
     check_symmetry,
     most_active,
 )
 from mercer.estimators.laplacian_rows import Merged
 from mercer.estimators.options import as_generator
+from mercer.estimators.preparation import all_or_nothing
 from mercer.estimators.process import FittedProcess
 from mercer.estimators.rows import is_precomputed
 from mercer.estimators.search import report_of
@@ -56,6 +59,38 @@ class LaplacianProcess(StorableEstimator, FittedProcess):
     n_restarts: int
     max_iter: int
     random_state: Any
+
+    mean_: Mean
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Choose what is left open, and fit an expansion to each column of targets, or each class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Inputs; with ``kernel="precomputed"`` the kernel matrix (n, n).
+        y : array-like of shape (n,) or (n, P)
+            Targets. Of numbers each column has coefficients, noise and a prior scale of its own,
+            and all share the kernel. Labels, of one column, are text, whole numbers or booleans; of
+            more than two classes each has a function against the rest.
+        sample_weight : array-like of shape (n,), optional
+            Powers of the likelihood: weight 2 is the row twice, weight 0 the row left out.
+        """
+        check_expansion_options(self)
+        with all_or_nothing(self):
+            frame, fits = self._fit_expansion(self._prepared(X, y, sample_weight))
+            self._keep_posteriors(self._keep_outputs(frame, fits))
+            self.mean_ = self._mean_of(frame, fits)
+            self._warn_of_expansion(fits)
+        return self
+
+    @abstractmethod
+    def _prepared(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Model:
+        """Return the model and its rows, checked."""
+
+    @abstractmethod
+    def _keep_outputs(self, frame: Frame, fits: list[Fitted]) -> list[Posterior]:
+        """Keep what depends on the kind of targets, and return the posteriors."""
 
     def _fit_expansion(self, model: Model) -> tuple[Frame, list[Fitted]]:
         """Choose what is left open and fit a function to each column of targets."""

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mercer import means
-from mercer.estimators.laplacian_frame import Model
-from mercer.estimators.laplacian_options import check_expansion_options, noise_spec
+from mercer.estimators.laplacian_frame import Frame, Model
+from mercer.estimators.laplacian_options import noise_spec
+from mercer.estimators.laplacian_outputs import ratio_of, require_one_zone, shares_its_shape
 from mercer.estimators.laplacian_process import LaplacianProcess
 from mercer.estimators.laplacian_rows import merged
 from mercer.estimators.precomputed import over_row_numbers
-from mercer.estimators.preparation import all_or_nothing
 from mercer.estimators.prepare_exact import outputs_in_units
 from mercer.estimators.regressor import BayesianRegressor
 from mercer.estimators.resolve import as_kernel, as_likelihood
 from mercer.estimators.rows import checked_rows, is_precomputed
+from mercer.evidence.expansion_targets import Fitted
 from mercer.evidence.optimum import Report
 from mercer.inference._residual_noise import Noise
-from mercer.likelihoods import EpsilonInsensitive, Gaussian, Huber, Laplace, Likelihood
+from mercer.likelihoods import Gaussian, Likelihood
+from mercer.posterior import Posterior
 from mercer.registry import storable
 
 __all__ = ["LaplacianProcessRegressor"]
@@ -234,38 +236,20 @@ class LaplacianProcessRegressor(LaplacianProcess, BayesianRegressor):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Choose what is left open, and fit the expansion.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Inputs; with ``kernel="precomputed"`` the kernel matrix (n, n).
-        y : array-like of shape (n,) or (n, P)
-            Targets. Each column has coefficients, noise and a prior scale of its own, and all
-            share the kernel.
-        sample_weight : array-like of shape (n,), optional
-            Powers of the likelihood: weight 2 is the row twice, weight 0 the row left out.
-        """
-        check_expansion_options(self)
-        with all_or_nothing(self):
-            frame, fits = self._fit_expansion(self._prepared(X, y, sample_weight))
-            noises = [fit.likelihood for fit in fits]
-            ratios = [_ratio(noise, noises[0]) for noise in noises]
-            self._keep_posteriors(
-                [frame.posterior(fit, p, ratios[p]) for p, fit in enumerate(fits)]
-            )
-            self.likelihood_ = noises[0] if self._known is None else self._known
-            del self._known
-            self.mean_ = self._mean_of(frame, fits)
-            self._warn_of_expansion(fits)
-        return self
-
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags: takes several outputs, if their noise differs by a factor."""
         tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = _shares_its_shape(self.likelihood)
+        tags.target_tags.multi_output = shares_its_shape(self.likelihood)
         return tags
+
+    def _keep_outputs(self, frame: Frame, fits: list[Fitted]) -> list[Posterior]:
+        """Keep the noise, and return the posteriors in units in which all outputs have the same."""
+        noises = [fit.likelihood for fit in fits]
+        self.likelihood_ = noises[0] if self._known is None else self._known
+        del self._known
+        return [
+            frame.posterior(fit, p, ratio_of(noises[p], noises[0])) for p, fit in enumerate(fits)
+        ]
 
     def _prepared(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Model:
         """Return the model and its rows, checked."""
@@ -288,35 +272,5 @@ class LaplacianProcessRegressor(LaplacianProcess, BayesianRegressor):
         own = merged(
             rows.X, rows.Y / scale, rows.weights, np.flatnonzero(rows.kept), kernel, variances
         )
-        _require_one_zone(spec, rows.Y.shape[1])
+        require_one_zone(spec, rows.Y.shape[1])
         return Model(own, kernel, mean, lambda spread: Noise(spec, spread), scale)
-
-
-def _scale_of(noise: Likelihood) -> float:
-    """Return the scale of noise, in the units of the targets."""
-    if isinstance(noise, Gaussian):
-        return float(np.sqrt(noise.new_variance))
-    assert isinstance(noise, (Laplace, EpsilonInsensitive, Huber))
-    return float(noise.scale or 1.0)
-
-
-def _ratio(noise: Likelihood, first: Likelihood) -> float:
-    """Return the units of an output in which its noise is that of the first."""
-    return _scale_of(noise) / _scale_of(first)
-
-
-def _shares_its_shape(spec: Likelihood | None) -> bool:
-    """Whether noise that is left open differs between outputs by its scale alone."""
-    if not isinstance(spec, EpsilonInsensitive):
-        return True
-    return spec.epsilon == 0 or None not in (spec.epsilon, spec.scale)
-
-
-def _require_one_zone(spec: Likelihood, outputs: int) -> None:
-    """Raise ValueError where outputs would have noise that differs by more than its scale."""
-    if outputs > 1 and not _shares_its_shape(spec):
-        raise ValueError(
-            f"y has {outputs} columns, and of EpsilonInsensitive noise epsilon or the scale is "
-            "left open, which each column would have in a ratio of its own. Give both, or fit one "
-            "model an output"
-        )

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from mercer.inference._expansion_posterior import spread_of
 from mercer.inference._expansion_problem import Expansion, ExpansionProblem
 from mercer.inference._expansion_spread import pieces_of, ridge_of
-from mercer.inference._losses import unit_loss
 from mercer.inference._residual_noise import Noise
+from mercer.inference._unit_loss import unit_loss
 from mercer.likelihoods import Gaussian, Likelihood
 from mercer.priors import CoefficientPrior, Laplacian, WeightDecay
 

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.inference._columns import Columns
-from mercer.inference._losses import Loss, unit_loss
+from mercer.inference._losses import Loss
+from mercer.inference._unit_loss import unit_loss
 
 __all__ = ["Expansion", "ExpansionProblem"]
 

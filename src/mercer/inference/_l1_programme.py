@@ -28,7 +28,7 @@ from mercer.inference._column_blocks import ColumnBlocks
 from mercer.inference._expansion_problem import ExpansionProblem
 from mercer.inference._l1_generation import Solved
 from mercer.inference._l1_simplex import Vertex, solver_of
-from mercer.inference._losses import Insensitive
+from mercer.inference._losses_numbers import Insensitive
 
 __all__ = ["Programme"]
 

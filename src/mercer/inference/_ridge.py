@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from mercer.compute import blas_for
 from mercer.inference._expansion_problem import Expansion, ExpansionProblem
-from mercer.inference._losses import Insensitive
+from mercer.inference._losses_numbers import Insensitive
 from mercer.inference._ridge_newton import Coefficients, minimise
 from mercer.inference._ridge_spectrum import Spectrum
 

@@ -1,0 +1,54 @@
+"""Linear programmes with highspy and without."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mercer.inference import _l1_simplex
+from mercer.inference.laplacian import path, solve
+
+from .expansion_cases import (
+    LINEAR,
+    NOISES,
+    Case,
+)
+
+each_noise = pytest.mark.parametrize("name", NOISES)
+
+
+@pytest.mark.parametrize("name", LINEAR)
+def test_without_highspy(name, monkeypatch):
+    case = Case(name, free=True, weighted=True)
+    here = solve(case.problem(), lam=0.4)
+    monkeypatch.setattr(_l1_simplex, "_highspy", lambda: None)
+    there = solve(case.problem(), lam=0.4)
+    assert there.status == "certified"
+    assert there.objective == pytest.approx(here.objective, rel=1e-9)
+    assert path(case.problem(), [1.0, 0.4])[1].objective == pytest.approx(here.objective, rel=1e-6)
+
+
+@each_noise
+@pytest.mark.parametrize("with_highspy", [True, False])
+def test_columns_that_are_not_active_may_go(name, with_highspy, monkeypatch):
+    if not with_highspy:
+        monkeypatch.setattr(_l1_simplex, "_highspy", lambda: None)
+    problem = Case(name, n=150, free=True).problem()
+    best = solve(problem, lam=0.5)
+    room = 3 * len(best.indices)
+    assert best.n_columns > room
+    found = solve(problem, lam=0.5, max_active=room)
+    assert found.status == "certified"
+    assert found.objective == pytest.approx(best.objective, rel=2e-6)
+
+
+def test_a_programme_without_a_solution_says_so():
+    highspy = pytest.importorskip("highspy")
+    one = np.ones(1)
+    for solver in (
+        _l1_simplex._Highs(highspy, one, one, 2.0 * one),
+        _l1_simplex._Anew(one, one, 2.0 * one),
+    ):
+        solver.add(np.ones((1, 1)))
+        with pytest.raises(ArithmeticError, match=r"(?i)not solved: .*infeasible"):
+            solver.solve(0.5 * one)

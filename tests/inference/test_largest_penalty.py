@@ -1,0 +1,58 @@
+"""The penalty from which on nothing is in use."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mercer.inference._columns import ArrayColumns
+from mercer.inference._expansion_problem import ExpansionProblem
+from mercer.inference.laplacian import largest_penalty, solve
+from mercer.likelihoods import Laplace
+
+from .expansion_cases import (
+    NOISES,
+    Case,
+    convex_optimum,
+)
+
+each_noise = pytest.mark.parametrize("name", NOISES)
+shapes = pytest.mark.parametrize(
+    "options",
+    [{}, {"free": True, "mean": True}, {"weighted": True, "free": True}],
+    ids=["plain", "free-mean", "weighted-free"],
+)
+
+
+@each_noise
+@shapes
+def test_zero_above_the_largest_penalty_alone(name, options):
+    case = Case(name, **options)
+    problem = case.problem()
+    largest = largest_penalty(problem)
+    above = solve(problem, lam=largest * (1 + 1e-9), tol=1e-10)
+    assert above.coef.size == 0 and above.status == "certified"
+    below = solve(problem, lam=largest * 0.998, tol=1e-10)
+    assert below.coef.size > 0
+    # what is left without columns
+    null = convex_optimum(case, 1e4)
+    assert above.objective == pytest.approx(null, rel=1e-6)
+
+
+def test_largest_penalty_with_many_rows_at_the_kink():
+    # a third of the targets are the median, and their pulls are whatever suits
+    rng = np.random.default_rng(3)
+    y = rng.integers(-1, 2, 60).astype(float)
+    Phi = rng.normal(size=(60, 40))
+    problem = ExpansionProblem.of(ArrayColumns(Phi), Laplace(1.0), y, H=np.ones((60, 1)))
+    largest = largest_penalty(problem)
+    assert solve(problem, lam=largest * (1 + 1e-6), tol=1e-12).coef.size == 0
+    null = solve(problem, lam=1e6).objective
+    below = solve(problem, lam=largest * 0.99, tol=1e-12)
+    assert below.coef.size > 0 and below.objective < null * (1 - 1e-6)
+
+
+def test_largest_penalty_of_targets_that_are_the_mean():
+    problem = ExpansionProblem.of(ArrayColumns(np.ones((3, 2))), Laplace(1.0), np.zeros(3))
+    assert largest_penalty(problem) == 0.0
+    assert solve(problem, lam=1.0).objective == 0.0

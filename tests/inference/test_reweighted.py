@@ -1,0 +1,57 @@
+"""Feature selection by successive tangents."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mercer.inference.laplacian import solve
+from mercer.priors import FeatureSelection, Laplacian
+
+from .expansion_cases import (
+    NOISES,
+    Case,
+    dense,
+    losses,
+    penalty,
+    values_at,
+)
+
+each_noise = pytest.mark.parametrize("name", NOISES)
+
+
+@each_noise
+def test_feature_selection_never_rises(name):
+    case = Case(name, free=True)
+    problem, seen = case.problem(), []
+    first = solve(problem, Laplacian, 0.5)
+    found = solve(problem, FeatureSelection, 0.5, report=seen.append)
+    values = [one.objective for one in seen]
+    begin = np.sum(losses(name, case.y, first.latent)) + penalty(
+        case, FeatureSelection, 0.5, dense(first, case)
+    )
+    assert values[0] <= begin * (1 + 1e-12)
+    assert np.all(np.diff(values) <= 1e-12 * begin)
+    assert found.objective == values[-1] < begin
+    assert found.status == "certified"
+    # the start decides, and a stationary point is its own successor
+    again = solve(problem, FeatureSelection, 0.5, start=found)
+    assert again.objective == pytest.approx(found.objective, rel=1e-6)
+    assert again.objective <= found.objective * (1 + 1e-12)
+
+
+def test_a_start_of_another_problem():
+    case, other = Case("gaussian", free=True), Case("gaussian", free=True)
+    other.Phi = other.Phi[:, ::-1]  # the same values of f, by other coefficients
+    start = solve(other.problem(), FeatureSelection, 0.5)
+    found = solve(case.problem(), FeatureSelection, 0.5, start=start)
+    f = values_at(found, case)
+    np.testing.assert_allclose(found.latent, f, atol=1e-9)
+    objective = np.sum(losses("gaussian", case.y, f)) + penalty(
+        case, FeatureSelection, 0.5, dense(found, case)
+    )
+    assert found.objective == pytest.approx(objective, rel=1e-9)
+    with pytest.raises(ValueError, match="start must be of"):
+        solve(Case("gaussian").problem(), start=start)
+    with pytest.raises(ValueError, match="functions up to number"):
+        solve(case.problem(), start=start._replace(indices=np.array([9999])))
