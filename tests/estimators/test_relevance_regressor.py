@@ -11,10 +11,14 @@ from scipy.stats import multivariate_normal
 import mercer
 from mercer import OnlineGPRegressor, RelevanceVectorRegressor
 from mercer.errors import BoundWarning, ConvergenceWarning, MercerWarning
+from mercer.estimators import relevance_process
+from mercer.estimators.laplacian_rows import merged
+from mercer.estimators.relevance_frame import Frame, Model
+from mercer.evidence.relevance_engines import Numbers
 from mercer.kernels import RBF, Callable, Linear, Tanh
 from mercer.likelihoods import StudentT
 from mercer.means import Constant
-from mercer.priors import GammaPrecision
+from mercer.priors import Flat, GammaPrecision
 
 HELD = {"kernel": RBF(1.0), "optimizer": None}
 
@@ -362,3 +366,43 @@ def test_refusals(options, words):
     X = np.eye(10) if options.get("kernel") == "precomputed" else X
     with pytest.raises(ValueError, match=words):
         RelevanceVectorRegressor(**options).fit(X, y)
+
+
+# --- many rows ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [{}, {"centres": np.linspace(-3, 3, 20)[:, None]}], ids=str)
+def test_more_rows_than_a_kernel_is_chosen_by(monkeypatch, options):
+    monkeypatch.setattr(relevance_process, "_ROWS", 60)
+    X, y = rows(150)
+    X[::7] = X[1::7][: len(X[::7])]  # centres that several rows have
+    kernels = [RBF(0.5), RBF(0.1)]
+    model = RelevanceVectorRegressor(kernels, functions=waves, **options).fit(X, y)
+    # with the kernels that were found, nothing is lost against a fit of its own
+    held = RelevanceVectorRegressor(model.kernel_, functions=waves, optimizer=None, **options)
+    reached = held.fit(X, y).log_marginal_likelihood_value_
+    assert model.log_marginal_likelihood_value_ > reached - 3.0
+    parts = [k(X, own) for k, own in zip(model.kernel_, model.relevance_, strict=True)]
+    parts.append(waves(X)[:, model.function_indices_])
+    by_hand = np.hstack(parts) @ model.weights_ + model.mean_.value
+    np.testing.assert_allclose(model.predict(X), by_hand, rtol=1e-9)
+
+
+def test_models_of_some_rows_are_models_of_all():
+    X, y = rows(40)
+    X[5] = X[3]
+    own = merged(X, y[:, None], None, np.arange(40), RBF(1.0))
+    some = own.take(np.arange(0, 40, 3))
+    engine = lambda r, offset, always: Numbers(r.Y, offset, None, Flat(), always)  # noqa: E731
+    model = Model(own, None, Constant(), np.ones(1), True, engine)
+    frame = Frame(model, (RBF(1.0), Tanh(0.5)), None, waves)
+    beta = frame.coefficients(own)
+    few = frame.dictionary(some)
+    found = frame.engine(some, beta).solve(few.columns(), None, 0.1)
+    carried = frame.carried(some, own, found)
+    got = frame.dictionary(own).columns().take(carried[0].fit.indices)
+    rows_of = np.flatnonzero(np.isin(own.first, some.first))
+    wanted = few.columns().take(found[0].fit.indices)
+    order = np.argsort(found[0].fit.precisions)
+    same = np.argsort(carried[0].fit.precisions)
+    np.testing.assert_allclose(got[rows_of][:, same], wanted[:, order], rtol=1e-12)

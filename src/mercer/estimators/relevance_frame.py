@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mercer.estimators.expansion_parts import fixed_mean, given_centres
 from mercer.estimators.laplacian_rows import Merged
-from mercer.evidence.relevance_engines import Machines
+from mercer.evidence.relevance_engines import Machine, Machines
 from mercer.evidence.relevance_functions import Dictionary
 from mercer.kernels import Kernel
 from mercer.means import Functions, Mean
@@ -127,6 +127,27 @@ class Frame:
     def engine(self, rows: Merged, beta: Floats) -> Machines:
         """Return the engine with some rows, from whose targets the mean is subtracted."""
         return self.model.engine(rows, self.offset(rows, beta), len(beta))
+
+    def carried(self, some: Merged, rows: Merged, machines: list[Machine]) -> list[Machine]:
+        """Return models that were fitted to some of the rows as ones of the functions at all."""
+        first = self.dictionary(some)
+        few, many = sum(first.sizes), sum(self.dictionary(rows).sizes)
+        own, all_of = self.numbers(some), self.numbers(rows)
+        order = np.argsort(all_of)
+        at = order[np.searchsorted(all_of, own, sorter=order)]
+        out = []
+        for machine in machines:
+            indices = machine.fit.indices
+            kernel, place = np.divmod(indices[indices < few], len(own))
+            moved = np.append(
+                kernel * len(all_of) + at[place], indices[indices >= few] - few + many
+            )
+            sorts = np.argsort(moved)
+            fit = machine.fit._replace(
+                indices=moved[sorts], precisions=machine.fit.precisions[sorts]
+            )
+            out.append(machine._replace(fit=fit))
+        return out
 
     def relevant(self, functions: Dictionary, indices: Indices) -> Relevant:
         """Return what functions are kept."""

@@ -105,7 +105,7 @@ class RelevanceProcess(StorableEstimator, FittedProcess):
         functions = frame.dictionary(rows) if start is None else start.functions
         columns, engine = functions.columns(), frame.engine(rows, beta)
         tell(report, f"solving for {columns.size} functions at {len(rows.Y)} rows")
-        begun = start.machines if start is not None and start.machines else None
+        begun = None if start is None else start.machines
         found = engine.solve(columns, begun, float(self.tol), final=True)
         statuses = {machine.fit.status for machine in found}
         if start is not None and start.status == "interrupted":
@@ -188,10 +188,11 @@ class RelevanceProcess(StorableEstimator, FittedProcess):
         frame = frame.with_kernels(end.functions.kernels)
         if len(some.Y) == len(rows.Y):
             return frame, search, end
+        begun, functions = frame.carried(some, rows, end.machines), frame.dictionary(rows)
         if end.status == "interrupted":
-            return frame, search, end._replace(functions=frame.dictionary(rows), machines=[])
+            return frame, search, end._replace(functions=functions, machines=begun)
         search.machines = frame.engine(rows, beta)
-        whole = search.solved(frame.dictionary(rows), None)
+        whole = search.solved(functions, begun)
         if whole.status != "interrupted":
             whole = search.climb(whole, _ROUNDS)
         return frame.with_kernels(whole.functions.kernels), search, whole
