@@ -8,7 +8,12 @@ import numpy as np
 import pytest
 
 import mercer
-from mercer import GPRegressor, LaplacianProcessClassifier, LaplacianProcessRegressor
+from mercer import (
+    GPRegressor,
+    LaplacianProcessClassifier,
+    LaplacianProcessRegressor,
+    OnlineGPRegressor,
+)
 from mercer.errors import ConvergenceWarning, MercerWarning, UndeterminedWarning
 from mercer.kernels import RBF, Callable
 from mercer.likelihoods import EpsilonInsensitive, Gaussian, Huber, Laplace
@@ -155,3 +160,19 @@ def test_posteriors_are_pruned_at_a_cost_that_the_rows_feel():
     labels = LaplacianProcessClassifier(KERNEL, optimizer=None).fit(X, y > 0)
     few, cost = labels.posterior_.prune(2)  # no noise is asked for
     assert few.n_basis == 2 and cost > labels.posterior_.prune(labels.n_active_ - 1)[1] > 0
+
+
+def test_a_stream_that_leaves_the_region_teaches_nothing_unless_it_is_lifted():
+    X, y = rows()
+    model = LaplacianProcessRegressor(KERNEL, optimizer=None, mean="zero").fit(X, y)
+    far, there = np.linspace(20.0, 21.0, 8)[:, None], np.full(8, 5.0)
+    weights, lifted = (
+        OnlineGPRegressor.from_posterior(model.posterior_, model.likelihood_, **options)
+        for options in ({}, {"lift": True, "max_basis": 40})
+    )
+    for going in (weights, lifted):
+        going.partial_fit(far, there)
+    np.testing.assert_allclose(weights.predict(far), 0.0, atol=1e-6)
+    assert np.max(weights.predict(far, return_std=True, latent=True)[1]) < 1e-6
+    assert np.max(np.abs(lifted.predict(far) - 5.0)) < 1.0
+    np.testing.assert_allclose(weights.predict(X), model.predict(X), atol=1e-6)

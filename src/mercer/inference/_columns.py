@@ -67,11 +67,6 @@ class KernelColumns:
         self.centres = self.X if self._same else kernel.inputs(centres, "centres")
 
     @property
-    def is_symmetric(self) -> bool:
-        """Whether the rows are the centres, in their order."""
-        return self._same
-
-    @property
     def n(self) -> int:
         """How many rows there are."""
         return len(self.X)
