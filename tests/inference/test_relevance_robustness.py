@@ -8,6 +8,7 @@ import pytest
 from mercer.errors import BoundWarning, ConvergenceWarning, TooLargeError
 from mercer.inference import _relevance_run
 from mercer.inference._columns import ArrayColumns, KernelColumns
+from mercer.inference._relevance_fast import Fast
 from mercer.inference.relevance import ALGORITHMS, RelevanceProblem, solve
 from mercer.kernels import RBF
 
@@ -184,3 +185,19 @@ def test_what_is_refused(monkeypatch):
     monkeypatch.setattr(_relevance_run, "_MOST", 100)
     with pytest.raises(TooLargeError, match="computes columns as it wants them"):
         solve(problem, "em")
+
+
+def test_steps_that_are_always_undone_end(monkeypatch):
+    """Where rounding makes every step seem to gain, and the evidence computed afresh is lower."""
+
+    def undone(self, steps, tol):
+        self._patience *= 0.25
+        self._set(self.indices, self.point.s, self.point.v)
+        self.history.pop()
+        return False
+
+    rng = np.random.default_rng(0)
+    Phi, y = rng.normal(size=(40, 15)), rng.normal(size=40)
+    problem = RelevanceProblem(ArrayColumns(Phi), y, np.zeros(40), None, Flat())
+    monkeypatch.setattr(Fast, "_move", undone)
+    assert solve(problem, tol=1e-12).n_iterations < 1000

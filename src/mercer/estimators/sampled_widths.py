@@ -16,10 +16,10 @@ from mercer.errors import ConvergenceWarning, MercerWarning, warn
 from mercer.estimators.laplacian_rows import Merged
 from mercer.estimators.online_start import start_of_classes, start_of_regression
 from mercer.estimators.rows import Rows
-from mercer.evidence.defaults import deviation, spread
+from mercer.evidence.defaults import spread
 from mercer.kernels import RBF, Kernel, Scaled
 from mercer.likelihoods import Gaussian, Logistic
-from mercer.likelihoods.spread import median_of
+from mercer.likelihoods.spread import median_of, spread_of
 from mercer.means import Mean, Zero
 
 __all__ = ["sampled_widths"]
@@ -30,9 +30,10 @@ Floats = NDArray[np.float64]
 _NUMBERS, _LABELS = 500, 300
 # Iterations of that.
 _ITERATIONS = 50
-# Targets further than this many deviations from the median are drawn in there before it, where
-# the noise is not Gaussian.
-_FAR = 4.0
+# Rows with targets further than this many deviations from the median are left out of it, where the
+# noise is not Gaussian; a process with Gaussian noise would follow even one of them by functions as
+# narrow as it takes. If more than this part of the rows are so far, they are no outliers.
+_FAR, _MOST = 4.0, 0.25
 
 
 def sampled_widths(
@@ -47,7 +48,7 @@ def sampled_widths(
 
     Without a search they are sqrt(d) times the deviation of each column. And whether that search
     has not been interrupted; of one that has there is a warning. Labels are -1 and 1, in columns;
-    with `outliers` targets far from the others are drawn in.
+    with `outliers` rows whose targets are far from the others are left out.
     """
     from mercer.estimators.gp_classifier import GPClassifier
     from mercer.estimators.gp_regressor import GPRegressor
@@ -57,9 +58,9 @@ def sampled_widths(
     if estimator.optimizer is None or len(rows.Y) < 3:
         return plain, True
     sample = rows.some(_LABELS if labels else _NUMBERS, rng)
-    Y = sample.Y
     if outliers:
-        Y = _drawn_in(Y, sample.weights)
+        sample = _without_outliers(sample)
+    Y = sample.Y
     kept = np.ones(len(Y), dtype=bool)
     unit = np.all(sample.weights == 1.0)
     some = Rows(sample.X, Y, None if unit else sample.weights, kept, Y.shape[1] > 1)
@@ -82,9 +83,10 @@ def sampled_widths(
     return RBF(np.array(start.kernel.kernel.length_scale)), whole
 
 
-def _drawn_in(Y: Floats, weights: Floats) -> Floats:
-    """Return targets with outliers at the edge of the others."""
+def _without_outliers(rows: Merged) -> Merged:
+    """Return the rows whose targets are all among the others."""
+    Y, weights = rows.Y, rows.weights
     middle = np.array([median_of(y, weights) for y in Y.T])
-    width = np.array([median_of(y, weights) for y in np.abs(Y - middle).T]) / 0.6745
-    width = np.where(width > 0, width, deviation(Y, weights))
-    return np.clip(Y, middle - _FAR * width, middle + _FAR * width)
+    width = np.array([spread_of(y, weights) for y in Y.T])
+    near = np.flatnonzero(np.all(np.abs(Y - middle) <= _FAR * width, axis=1))
+    return rows if len(near) < (1.0 - _MOST) * len(Y) else rows.take(near)

@@ -31,6 +31,7 @@ from mercer.inference._relevance_evidence import (
 from mercer.inference._relevance_fast import Fast
 from mercer.inference._relevance_problem import RelevanceProblem, Report
 from mercer.inference._relevance_rows import Rows
+from mercer.likelihoods.spread import spread_of
 
 __all__ = ["Heavy"]
 
@@ -65,6 +66,9 @@ class Heavy:
         self._e = 0.0 if degrees is None else 0.5 * degrees
         self._plain = Rows(problem)
         self._common = Terms(problem, self._plain)
+        # Outliers have no say in how little noise there may be.
+        y, w = self._plain.y, self._plain.weights
+        self._common.floor = min(self._common.floor, problem.noise_floor * spread_of(y, w) ** 2)
         self._unit = replace(problem, noise=1.0, noise_prior=(0.0, 0.0))
         self.terms = Terms(self._unit, self._plain)
         self.rows = self._plain
