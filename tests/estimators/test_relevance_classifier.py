@@ -85,10 +85,10 @@ def test_several_classes(multi_class, tmp_path):
 
 @pytest.mark.parametrize("multi_class", ["one_vs_rest", "multinomial"])
 def test_length_scales_are_found(multi_class):
-    X, y = rows(100, classes=3)
-    X = np.hstack([X, np.random.default_rng(5).normal(size=(100, 1))])
+    X, y = rows(70, classes=3)
+    X = np.hstack([X, np.random.default_rng(5).normal(size=(70, 1))])
     held = RelevanceVectorClassifier(RBF([3.0, 3.0, 3.0]), multi_class=multi_class, optimizer=None)
-    found = RelevanceVectorClassifier(multi_class=multi_class).fit(X, y)
+    found = RelevanceVectorClassifier(multi_class=multi_class, tol=0.1).fit(X, y)
     assert np.mean(found.predict(X) == y) > 0.7
     before = held.fit(X, y).log_marginal_likelihood_value_
     assert found.log_marginal_likelihood_value_ > before - 6.0
