@@ -13,6 +13,7 @@ from mercer.errors import BoundWarning
 from mercer.inference._columns import ArrayColumns, KernelColumns
 from mercer.inference.relevance import RelevanceProblem, robust, solve
 from mercer.kernels import RBF
+from mercer.likelihoods.spread import spread_of
 
 from .relevance_cases import Flat, dense_evidence, gradient, sinc
 
@@ -48,6 +49,16 @@ def test_outliers_are_found_and_do_no_harm():
     np.testing.assert_allclose(found.fit.noise, found.scale / found.weights)
 
 
+def test_an_outlier_has_no_say_in_how_little_noise_there_may_be():
+    X, y = sinc(60)
+    clean = np.sinc(X[:, 0] / np.pi)
+    y[7] += 1e6  # a variance of which 1e-8 is more than that of all others
+    found = robust(RelevanceProblem(KernelColumns(RBF(1.6), X), y, np.zeros(60), None, Flat()))
+    assert found.fit.status == "converged" and found.scale < 0.02
+    others = np.arange(60) != 7
+    assert np.max(np.abs(found.fit.latent - clean)[others]) < 0.2
+
+
 @pytest.mark.parametrize("noise", [None, 0.01])
 @pytest.mark.parametrize("degrees", [3.0, 4.0])
 def test_the_gradient_is_zero_at_the_end(degrees, noise):
@@ -72,7 +83,7 @@ def test_flat_variances_have_a_floor_and_a_warning():
     problem, _ = spoilt()
     with pytest.warns(BoundWarning, match="at the floor"):
         found = robust(problem, degrees=None)
-    floor = 1e-8 * np.var(problem.y)
+    floor = 1e-8 * min(np.var(problem.y), spread_of(problem.y) ** 2)
     assert found.fit.noise.min() == pytest.approx(floor)
     assert np.all(np.diff(found.fit.history) >= -1e-7 * np.abs(found.fit.history).max())
 

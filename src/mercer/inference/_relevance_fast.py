@@ -39,6 +39,8 @@ _WHILE, _SETTLED, _END = 1, 12, 50
 _PART = 0.1
 # Single steps that are made without a look at the rounding: so many, and a multiple of k.
 _RUN, _PER_FUNCTION = 32, 4
+# Steps that turn out to be rounding are undone, and runs a quarter as long; this ends it.
+_IMPATIENT = 1e-3
 # What may be rounding of the evidence, relative.
 _ROUNDING = 1e-9
 # A function of which only this part is not explained by the model is added to fresh matrices alone.
@@ -201,9 +203,10 @@ class Fast:
     def _rest(self, max_iter: int) -> str:
         self._exchanges = 0
         while self.n_steps < max_iter:
-            if self._steps(max_iter, self.tol):
-                continue
-            if self._patience < 1e-3 or self._settle():
+            gains = self._steps(max_iter, self.tol)
+            if self._patience < _IMPATIENT:  # all that steps gain is undone, being rounding
+                return "converged"
+            if not gains and self._settle():
                 return "converged"
         self._move(_END, 1e-3 * self.tol)
         return "stopped"
@@ -248,7 +251,7 @@ class Fast:
             if self._set(indices, best.s, terms.within(0.5 * best.v)):
                 coarse = max(self.tol, _COARSE)
                 while self.n_steps < max_iter and len(self.active) < most:
-                    if not self._steps(max_iter, coarse):
+                    if not self._steps(max_iter, coarse) or self._patience < _IMPATIENT:
                         break
             self._move(_WHILE, 0.0)
             terms.learns = True
