@@ -22,11 +22,12 @@ from mercer.estimators.relevance_options import (
     hyperprior_of,
     noise_prior_of,
 )
+from mercer.estimators.relevance_outliers import outlier_weights
 from mercer.estimators.relevance_process import RelevanceProcess, median_variance
 from mercer.estimators.rows import Rows, checked_rows, is_precomputed
 from mercer.evidence.defaults import output_units
 from mercer.evidence.optimum import Report
-from mercer.evidence.relevance_engines import Machine, Numbers
+from mercer.evidence.relevance_engines import Numbers
 from mercer.evidence.relevance_search import Ended
 from mercer.inference._expansion_posterior import Spread, expansion_posterior
 from mercer.inference.relevance import ALGORITHMS
@@ -398,7 +399,8 @@ class RelevanceVectorRegressor(RelevanceProcess, BayesianRegressor):
         self.likelihood_ = Gaussian(v)
         self.__dict__.pop("outlier_weights_", None)
         if heavy:
-            self.outlier_weights_ = self._outliers(model.rows, rows, scale, end.machines)
+            found = outlier_weights(model.rows, rows, scale, end.machines)
+            self.outlier_weights_ = found[:, 0] if one else found
             if degrees is not None:
                 self.likelihood_ = StudentT(degrees, float(np.sqrt(v)))
         self.mean_ = model.mean
@@ -421,25 +423,3 @@ class RelevanceVectorRegressor(RelevanceProcess, BayesianRegressor):
         return AugmentedExpansion(
             posterior, rows.X, precision * left, precision, variance * ratio**2
         )
-
-    def _outliers(self, own: Merged, rows: Rows, scale: Floats, machines: list[Machine]) -> Floats:
-        """Return what is known of each row that was given, those of weight 0 included."""
-        found = np.column_stack([np.asarray(machine.outliers) for machine in machines])
-        out = np.zeros((len(rows.kept), found.shape[1]))
-        at = own.first
-        if len(own.Y) < len(rows.Y):
-            at = _twins(own, rows, scale)
-            found = found[at]
-            at = np.flatnonzero(rows.kept)
-        out[at] = found
-        return out if self._multioutput else out[:, 0]
-
-
-def _twins(own: Merged, rows: Rows, scale: Floats) -> NDArray[np.intp]:
-    """Return for each row the number of the one among the different rows that is like it."""
-    keys = {row.tobytes(): i for i, row in enumerate(_joint(own.X, own.Y))}
-    return np.array([keys[row.tobytes()] for row in _joint(rows.X, rows.Y / scale)], dtype=np.intp)
-
-
-def _joint(X: Any, Y: Floats) -> Floats:
-    return np.ascontiguousarray(np.hstack([np.asarray(X, dtype=float), Y]) + 0.0)  # no -0
