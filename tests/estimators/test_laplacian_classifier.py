@@ -9,7 +9,7 @@ from sklearn.datasets import load_iris
 
 import mercer
 from mercer import LaplacianProcessClassifier, means
-from mercer.errors import UndeterminedWarning
+from mercer.errors import ConvergenceWarning, UndeterminedWarning
 from mercer.kernels import RBF, Callable, Tanh
 from mercer.likelihoods import Logistic, Probit
 from mercer.priors import Laplacian
@@ -284,3 +284,16 @@ def test_margins_are_as_probable_as_the_logistic_loss_has_them(make):
         assert np.max(np.abs(np.mean(model.predict_proba(X), axis=0) - rates)) < 0.06
     for likelihood in LOSSES[1:]:
         assert loss[likelihood] < 1.1 * loss["logistic"] + 0.02
+
+
+@pytest.mark.parametrize("likelihood", LOSSES[1:])
+def test_margins_of_too_few_functions_are_calibrated_too(likelihood):
+    X, y = rows(60)
+    options = {"prior_scale": 10.0, "max_active": 2, "optimizer": None}
+    with pytest.warns(ConvergenceWarning, match="raise max_active") as caught:
+        model = LaplacianProcessClassifier(KERNEL, likelihood, **options).fit(X, y)
+    assert len(caught) == 1  # and nothing of weights
+    assert model.status_ == "stopped" and model.n_active_ <= 2
+    assert model.calibration_.shape == (1, 2)
+    rate = np.mean(y == "yes")
+    assert np.mean(model.predict_proba(X)[:, 1]) == pytest.approx(rate, abs=0.06)

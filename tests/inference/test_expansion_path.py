@@ -116,6 +116,27 @@ def test_an_interrupt_leaves_the_penalties_that_were_calibrated(monkeypatch, aft
     assert len(path.penalties) == len(path.values) == len(path.calibrations) == after // 2
 
 
+def test_an_interrupt_leaves_what_all_folds_were_solved_for(monkeypatch):
+    # a longer path is not judged by one of three folds beside what all have said of the first part
+    _, by = of_labels("soft_margin", n=30)
+    penalties, calls = descending(60.0, 17), []
+    first = scored_path(by, penalties[:11])
+    assert len(scored_path(by, penalties).penalties) == 17  # the best is among the last
+    whole = laplacian.Solver.path
+
+    def broken(*args):
+        calls.append(1)
+        if len(calls) == 5:  # of the second part one fold is done
+            raise KeyboardInterrupt
+        return whole(*args)
+
+    monkeypatch.setattr(laplacian.Solver, "path", broken)
+    path = scored_path(by, penalties)
+    assert len(calls) == 5 and not path.is_whole
+    np.testing.assert_array_equal(path.penalties, penalties[:11])
+    np.testing.assert_allclose(path.values, first.values, rtol=1e-12)
+
+
 def test_a_value_that_is_no_number_is_not_the_best():
     for values, best in (([np.nan, 1.0, 1.0], 1), ([-np.inf, np.nan, -5.0], 2)):
         assert Path(np.array([3.0, 2.0, 1.0]), np.array(values), np.zeros(3)).best == best

@@ -202,7 +202,7 @@ def test_any_kernel_will_do():
     assert solve(problem, lam=0.5).status == "certified"
 
 
-@pytest.mark.parametrize("prior", [Laplacian, FeatureSelection])
+@each_prior
 def test_an_interruption_leaves_the_best_so_far(prior):
     case, calls = Case("laplace", n=200), []
 
@@ -218,7 +218,7 @@ def test_an_interruption_leaves_the_best_so_far(prior):
         assert [one.status for one in ended] == ["interrupted"]
     else:
         found = solve(case.problem(), prior, 0.05, report=stop)
-        assert found.status == "interrupted"
+        assert found.status == "interrupted" and len(calls) == 1
         assert found.objective == calls[0].objective
 
 

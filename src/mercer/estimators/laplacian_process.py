@@ -133,7 +133,7 @@ class LaplacianProcess(StorableEstimator, FittedProcess):
         chosen = choose(table, frame.targets(rows, p), options)
         if chosen.path is not None:
             tell(report, f"the penalty is {chosen.penalty:.3g}, chosen by {len(rows.Y)} rows")
-        if chosen.path is not None and not np.any(np.isfinite(chosen.path.values)):
+        if not chosen.is_known and chosen.path is not None:
             warn(
                 f"the rows weigh {np.sum(rows.weights):.3g} together, which leaves nothing to "
                 "estimate noise from: no penalty could be compared with another, and no function "

@@ -122,10 +122,11 @@ def _chosen(
     penalties = descending(most, options.n_penalties) if given is None else np.array([given])
     by = Comparison(problem, targets.folds, targets.weights, model, COARSE, options.max_active)
     path = scored_path(by, penalties)
+    found = _at(path, path.best, now)
     if not np.any(np.isfinite(path.values)):
-        penalty = float(path.penalties[path.best])
-        return Chosen(penalty, now, -np.inf, path, None, False, path.is_whole)
-    return _at(path, path.best, now)
+        # where functions are too few for the only penalty it is taken, margins calibrated, as it is
+        found = found._replace(value=-np.inf, is_known=not path.has_room)
+    return found
 
 
 def _at(path: Path, q: int, now: Likelihood) -> Chosen:

@@ -61,6 +61,7 @@ class Path(NamedTuple):
     active : (q,) functions in use, the mean over the folds
     calibrations : of the margins at each penalty; None if the loss is a likelihood's
     is_whole : whether no interrupt has left folds or penalties out
+    has_room : whether the functions that may be in use are enough for one of the penalties
     """
 
     penalties: Floats
@@ -68,6 +69,7 @@ class Path(NamedTuple):
     active: Floats
     calibrations: list[Calibration] | None = None
     is_whole: bool = True
+    has_room: bool = True
 
     @property
     def best(self) -> int:
@@ -121,8 +123,9 @@ class _Work:
     def prolong(self, penalties: Floats) -> None:
         """Solve all folds for further penalties, less than those before.
 
-        An interrupt leaves the folds that were not done, or the penalties whose margins were not
-        calibrated; if nothing was done, all is as it was before.
+        An interrupt leaves out the folds that were not done, or the penalties whose margins were
+        not calibrated. If there were penalties before, all is as it was: means over some of the
+        folds are not to be compared with those over all.
         """
         by, problem = self.by, self.by.problem
         shape = len(penalties), problem.n
@@ -140,10 +143,10 @@ class _Work:
                 done.append(fold)
         except KeyboardInterrupt:
             self.is_whole = False
-            if not done and not len(self.penalties):
-                raise
-            if not done:
+            if len(self.penalties):
                 return
+            if not done:
+                raise
             self.used = done
         seen = np.isin(by.folds, self.used)
         weights = by.weights[seen]
@@ -213,9 +216,11 @@ class _Work:
 
     def path(self) -> Path:
         """Return what there is."""
-        judged = np.where(self._has_room(), self.values, -np.inf)
+        room = self._has_room()
+        judged = np.where(room, self.values, -np.inf)
         calibrations = None if self.by.problem.loss.is_likelihood else self.calibrations
-        return Path(self.penalties, judged, self.active, calibrations, self.is_whole)
+        whole = self.is_whole
+        return Path(self.penalties, judged, self.active, calibrations, whole, bool(np.any(room)))
 
     def _has_room(self) -> NDArray[np.bool_]:
         """Return for each penalty whether `max_active` has not cut off the solution of a fold."""

@@ -202,8 +202,11 @@ class Solver:
         pull = None if self.start is None else self.start.pull
         found = _judged(self.work, self.ridge.solve(lam, self.tol, pull), self.tol)
         self.start = found
-        if self.report is not None:
-            self.report(found)
+        try:
+            if self.report is not None:
+                self.report(found)
+        except KeyboardInterrupt:
+            return found._replace(status="interrupted")
         return found
 
     def _check(self, lam: float) -> None:
