@@ -267,6 +267,15 @@ def test_error_bars_far_away():
         warnings.simplefilter("error")
         plain.predict(X, return_std=True)
         RelevanceVectorRegressor(Linear(), optimizer=None).fit(X, y).predict(far, return_std=True)
+        own = RelevanceVectorRegressor(RBF(0.8), functions=_line, optimizer=None)
+        own.fit(X, y + 3.0 * X[:, 0]).predict(far, return_std=True)  # a line says something there
+    several = RelevanceVectorRegressor([RBF(1e-4), RBF(0.8)], noise=0.01, optimizer=None)
+    with pytest.warns(MercerWarning, match="1 of 21 points are far from every"):
+        several.fit(X, y).predict(np.vstack([X[:20] + 1e-3, far]), return_std=True)
+
+
+def _line(Z):
+    return Z[:, :1]
 
 
 # --- afterwards -----------------------------------------------------------------------------------
@@ -312,7 +321,7 @@ def test_odd_data(name, options):
 
 def test_steps_may_be_limited():
     X, y = rows()
-    with pytest.warns(ConvergenceWarning, match="raise max_iter"):
+    with pytest.warns(ConvergenceWarning, match="max_steps"):
         model = RelevanceVectorRegressor(max_steps=2, **HELD).fit(X, y)
     assert model.status_ == "stopped"
 

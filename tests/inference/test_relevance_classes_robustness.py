@@ -130,7 +130,7 @@ def test_steps_that_are_too_few():
     own = MultinomialProblem(
         KernelColumns(RBF(0.8), X), np.eye(3)[c], np.zeros((60, 3)), None, Flat()
     )
-    with pytest.warns(ConvergenceWarning, match="raise max_iter"):
+    with pytest.warns(ConvergenceWarning, match="max_steps"):
         fit = multinomial(own, max_iter=1)
     assert fit.status == "stopped"
 

@@ -154,7 +154,7 @@ def test_an_interrupted_trial_of_less_noise_is_undone():
 def test_steps_that_are_too_few():
     X, y = sinc(60)
     for algorithm in ALGORITHMS:
-        with pytest.warns(ConvergenceWarning, match="raise max_iter"):
+        with pytest.warns(ConvergenceWarning, match="max_steps"):
             fit = solve(given(KernelColumns(RBF(1.6), X), y), algorithm, max_iter=2)
         assert fit.status == "stopped"
         assert fit.n_iterations <= 3

@@ -112,3 +112,11 @@ def test_points_that_are_far_from_all_functions():
     assert far_from(made, np.vstack([X, [[30.0, 0.0], [0.0, -30.0]]]), reach) == 2
     assert reach_of(Posterior(Basis(Linear(), X[:3]), np.ones((3, 1)), weight=0), X) is None
     assert reach_of(Posterior(Basis(RBF(), None, Constant()), np.ones((1, 1)), weight=0), X) is None
+
+
+def test_points_that_are_near_functions_of_another_kernel():
+    further = FurtherSections([RBF(2.0)], [X[1:2]], Constant())
+    made = Posterior(Basis(RBF(1e-3), X[:1], further), np.ones((3, 1)), weight=0)
+    reach = reach_of(made, X, 2)
+    beside = X[1:2] + 0.5  # where the narrow function is 0, and the wide one is not
+    assert far_from(made, np.vstack([beside, [[50.0, 50.0]]]), reach) == 1

@@ -293,7 +293,7 @@ likelihood_, mean_, posterior_, predictive_, history_, n_iter_, status_
             augmented = [
                 self._augment(frame, end, p, own, link) for p, own in enumerate(posteriors)
             ]
-        self._keep_posteriors(frame.model.rows.X, posteriors, augmented)
+        self._keep_posteriors(frame.model.rows.X, posteriors, augmented, kept)
 
     def _mean_of(self, frame: Frame, posteriors: list[Posterior], kept: list[Relevant]) -> Any:
         """Return the mean with the coefficients that were found."""

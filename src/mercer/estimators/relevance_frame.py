@@ -61,6 +61,11 @@ class Relevant(NamedTuple):
     basis: Basis
     n_mean: int
 
+    @property
+    def n_sections(self) -> int:
+        """How many sections there are, of all kernels, which come first."""
+        return sum(len(own) for own in self.sections)
+
 
 @dataclass(frozen=True)
 class Frame:

@@ -251,6 +251,7 @@ class RelevanceProcess(StorableEstimator, FittedProcess):
         rows: Any,
         posteriors: list[Posterior],
         augmented: list[AugmentedExpansion] | None,
+        kept: list[Relevant],
     ) -> None:
         """Keep the posterior, or those of several functions side by side."""
         for name in ("posterior_", "posteriors_", "_augmented", "_reach"):
@@ -262,7 +263,11 @@ class RelevanceProcess(StorableEstimator, FittedProcess):
             self.posteriors_ = posteriors
         self._reach = [None] * len(posteriors)
         if augmented is None and not self._pairwise:
-            self._reach = [reach_of(posterior, rows) for posterior in posteriors]
+            # Functions of the caller's own may say something anywhere.
+            self._reach = [
+                None if len(own.functions) else reach_of(posterior, rows, own.n_sections)
+                for posterior, own in zip(posteriors, kept, strict=True)
+            ]
 
     def _absent(self, name: str) -> str | None:
         if name in ("posterior_", "posteriors_") and self.__dict__.get("_augmented") is not None:

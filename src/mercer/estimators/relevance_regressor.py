@@ -409,7 +409,7 @@ class RelevanceVectorRegressor(RelevanceProcess, BayesianRegressor):
         total = float(np.sum(model.rows.weights))
         evidence = sum(fit.log_evidence for fit in fits) - total * np.sum(np.log(scale))
         self.log_marginal_likelihood_value_ = float(evidence)
-        self._keep_posteriors(model.rows.X, posteriors, augmented)
+        self._keep_posteriors(model.rows.X, posteriors, augmented, kept)
 
     def _augment(
         self, frame: Frame, end: Ended, p: int, posterior: Posterior

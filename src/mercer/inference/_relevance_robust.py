@@ -151,7 +151,7 @@ class Heavy:
             warn(
                 f"{some} of {len(self._v)} rows are fitted exactly: their variances are at the "
                 "floor, which alone bounds the evidence where t_i has a flat hyperprior. Give "
-                "`degrees` of freedom",
+                "degrees of freedom, as robust=4.0 does",
                 BoundWarning,
             )
 

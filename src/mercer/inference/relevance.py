@@ -147,7 +147,7 @@ def robust(
         fit = _finished(problem, work.rows, work, status)
         variances, scale = work.variances, work.scale
         if work.is_at_floor:
-            _warn_of_floor(scale)
+            _warn_of_floor(problem)
     return Robust(fit._replace(noise=variances), scale, scale / variances)
 
 
@@ -157,10 +157,11 @@ def _beginning(start: Relevance | None) -> tuple[Indices, Floats, float] | None:
     return start.indices, start.precisions, float(np.mean(start.noise))
 
 
-def _warn_of_floor(v: float) -> None:
+def _warn_of_floor(problem: RelevanceProblem) -> None:
     warn(
-        f"the noise variance is at its floor, {v:.3g}: the functions fit the targets, all but "
-        "exactly. Error bars are not to be trusted; give `noise` if it is known",
+        f"the noise variance is at its floor, {problem.noise_floor:.3g} of the targets' variance: "
+        "the functions fit the targets, all but exactly. Error bars are not to be trusted; give "
+        "`noise` if it is known",
         BoundWarning,
     )
 
@@ -183,10 +184,11 @@ def _finished(problem: RelevanceProblem, rows: Rows, work: Any, status: str) -> 
     if isinstance(work, Variational):
         evidence = float(history[-1])
     if terms.learns and v <= terms.floor * (1.0 + 1e-9):
-        _warn_of_floor(v)
+        _warn_of_floor(problem)
     if status == "stopped":
         warn(
-            f"the evidence was still increasing after {work.n_steps} steps; raise max_iter",
+            f"the evidence was still increasing after {work.n_steps} steps; raise their limit, "
+            "`max_steps` of an estimator",
             ConvergenceWarning,
         )
     latent = problem.mean + problem.columns.take(indices) @ mu

@@ -227,7 +227,8 @@ def _warn(work: Any, status: str) -> None:
         )
     if status == "stopped":
         warn(
-            f"the evidence was still increasing after {work.n_steps} steps; raise max_iter",
+            f"the evidence was still increasing after {work.n_steps} steps; raise their limit, "
+            "`max_steps` of an estimator",
             ConvergenceWarning,
         )
 

@@ -20,16 +20,18 @@ _FAR = 0.01
 _AWAY, _VANISHED = 1e3, 1e-6
 
 
-def reach_of(posterior: Posterior, X: Any) -> Floats | None:
+def reach_of(posterior: Posterior, X: Any, count: int | None = None) -> Floats | None:
     """Return what `far_from` needs: the greatest value of each section at rows X, and a threshold.
 
-    None where the functions do not vanish far from the rows, so that no point is far from them.
+    The sections are the first `count` functions of the basis, those of several kernels included;
+    without it those of the basis points. None where they do not vanish far from the rows, so that
+    no point is far from them.
     """
-    m = posterior.n_basis
+    m = posterior.n_basis if count is None else count
     if not m or not posterior.kernel.is_numeric:
         return None
     X = np.asarray(X, dtype=float)
-    Phi = np.abs(posterior.kernel(X, posterior.basis.points))
+    Phi = np.abs(posterior.basis.phi(X)[:, :m])
     greatest = np.max(Phi, axis=0)
     if not np.all(greatest > 0):
         return None
@@ -37,7 +39,7 @@ def reach_of(posterior: Posterior, X: Any) -> Floats | None:
     width = np.where(high > low, high - low, 1.0)
     corners = np.vstack([low - _AWAY * width, high + _AWAY * width])
     with np.errstate(over="ignore", under="ignore"):
-        there = np.abs(posterior.kernel(corners, posterior.basis.points))
+        there = np.abs(posterior.basis.phi(corners)[:, :m])
     if not np.all(there <= _VANISHED * greatest):
         return None
     near = np.max(Phi / greatest, axis=1)
@@ -47,5 +49,5 @@ def reach_of(posterior: Posterior, X: Any) -> Floats | None:
 def far_from(posterior: Posterior, X: Any, reach: Floats) -> int:
     """Return at how many rows of X no section has more than next to nothing of its size."""
     X = posterior.kernel.inputs(X)
-    near = np.max(np.abs(posterior.kernel(X, posterior.basis.points)) / reach[:-1], axis=1)
-    return int(np.sum(near < reach[-1]))
+    sections = np.abs(posterior.basis.phi(X)[:, : len(reach) - 1])
+    return int(np.sum(np.max(sections / reach[:-1], axis=1) < reach[-1]))
