@@ -18,6 +18,8 @@ __all__ = ["Split", "Task", "tables", "tasks"]
 Floats = NDArray[np.float64]
 
 _DRAWS, _SINC_SPLITS = 5, 10
+# Errors of which a single figure is judged: as many splits as the published one is of.
+_JUDGED = {"ida-banana": 10}
 _SINC_ROWS, _SINC_NOISE = 100, 0.1
 _SINC_ZONE = 0.2  # noise that is uniform is between minus this and this
 _FRIEDMAN_ROWS, _FRIEDMAN_TESTS = 240, 1000
@@ -72,8 +74,9 @@ def _task(name: str, folder: str | None) -> Task:
     table = load_table(name, folder)
     if table.splits is None:
         return Task(name, False, _ABALONE_SPLITS, partial(_drawn, table))
-    is_classes = name not in ("boston",)
-    return Task(name, is_classes, min(_DRAWS, table.splits.shape[1]), partial(_published, table))
+    is_classes = name != "boston"
+    count = min(_JUDGED.get(name, _DRAWS), table.splits.shape[1])
+    return Task(name, is_classes, count, partial(_published, table))
 
 
 def _sinc(i: int, is_uniform: bool = False) -> Split:
