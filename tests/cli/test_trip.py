@@ -87,14 +87,16 @@ def test_a_greedy_fit_tells_what_is_proved(run, data, new, tmp_path):
 @pytest.mark.parametrize("method", ["laplacian", "laplacian-classes"])
 def test_an_expansion_tells_its_size_and_what_is_proved(run, data, new, tmp_path, method):
     model = str(tmp_path / "expansion.mercer")
-    target = ["fresh", "--drop", "yield"] if method == "laplacian-classes" else ["yield"]
+    target, loss = ["yield"], ""
+    if method == "laplacian-classes":
+        target, loss = ["fresh", "--drop", "yield", "--likelihood", "soft_margin"], "soft_margin, "
     fitted = run("fit", data, "-t", *target, "--method", method, "-o", model).stdout
     known = mercer.load(model).estimator
     assert known.gap_ <= 1e-6
     for shown in (fitted, run("info", model).stdout):
         assert f"{known.n_active_} functions in use" in shown and "proved to a part of" in shown
         assert f"prior          laplacian with scale {known.prior_.scale:.4g}" in shown
-        assert repr(known.likelihood_) in shown
+        assert f"likelihood     {loss}" in shown and repr(known.likelihood_) in shown
     run("predict", model, new, "-o", str(tmp_path / "predicted.csv"))
     assert len(read_rows(tmp_path / "predicted.csv")) == 9
 
@@ -109,12 +111,14 @@ def test_an_expansion_has_the_prior_and_the_noise_that_are_asked_for(run, data, 
     known = mercer.load(model).estimator
     assert known.prior_ == FeatureSelection(0.5) and isinstance(known.likelihood_, Laplace)
     assert "prior          feature_selection with scale 0.5" in shown
+    assert "that the log posterior is stationary is proved" in shown
     for name, made in (("epsilon_insensitive", EpsilonInsensitive), ("huber", Huber)):
         assert type(METHODS["laplacian"].build(likelihood=name).likelihood) is made
     for wrong, text in (
         (["--prior", "flat"], "'flat' is not one of: laplacian, weight_decay"),
         (["--likelihood", "logistic"], "none of those of --method laplacian: gaussian, laplace"),
-        (["--prior-scale", "0"], "prior-scale"),
+        (["--prior-scale", "0"], "a positive number from 1e-100 to 1e100 is wanted, got 0"),
+        (["--prior-scale", "nan"], "is wanted, got nan"),
     ):
         assert text in run(*fit, *wrong, code=2).stderr
     plain = ["fit", data, "-t", "yield", "-o", model, "--force", "--prior", "laplacian"]

@@ -25,6 +25,7 @@ from mercer.cli.options import (
     checked_own,
     checked_periods,
     checked_prior,
+    checked_scale,
     epilog,
     likelihood_help,
 )
@@ -133,8 +134,7 @@ def fit(
     prior_scale: Annotated[
         float | None,
         typer.Option(
-            min=1e-100,
-            max=1e100,
+            callback=checked_scale,
             help="Of Laplacian processes: the unit of the coefficients; chosen without it.",
         ),
     ] = None,

@@ -26,6 +26,7 @@ __all__ = [
     "checked_own",
     "checked_periods",
     "checked_prior",
+    "checked_scale",
     "epilog",
     "likelihood_help",
 ]
@@ -101,6 +102,13 @@ def checked_periods(texts: list[str]) -> list[str]:
 def checked_prior(name: str | None) -> str | None:
     """Return the name of a prior on coefficients, or say what is wrong with it."""
     return None if name is None else _one_of(name, PRIORS)
+
+
+def checked_scale(value: float | None) -> float | None:
+    """Return a scale, a positive number, or say what is wrong with it."""
+    if value is not None and not 1e-100 <= value <= 1e100:
+        raise typer.BadParameter(f"a positive number from 1e-100 to 1e100 is wanted, got {value:g}")
+    return value
 
 
 def likelihood_help() -> str:

@@ -70,10 +70,10 @@ def _quality(summary: dict[str, Any]) -> list[str]:
         )
     if "expansion" in summary:
         active, gap = summary["expansion"]["active"], summary["expansion"]["gap"]
-        lines.append(
-            f"expansion      {active} functions in use; the log posterior is proved to a part of "
-            f"{gap:.2g}"
-        )
+        proved = "the log posterior is proved"
+        if summary["expansion"].get("prior") == "feature_selection":
+            proved = "that the log posterior is stationary is proved"  # it has many optima
+        lines.append(f"expansion      {active} functions in use; {proved} to a part of {gap:.2g}")
     known = summary.get("expansion", {})
     if "prior" in known:
         scales = ", ".join(f"{scale:.4g}" for scale in known["scales"])

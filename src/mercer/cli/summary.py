@@ -97,13 +97,16 @@ def summarise(
 def _expansion(estimator: Any) -> dict[str, Any]:
     """Return what there is to know of a Laplacian process."""
     priors = estimator.prior_ if isinstance(estimator.prior_, list) else [estimator.prior_]
+    likelihood = repr(estimator.likelihood_)
+    if getattr(estimator, "calibration_", None) is not None:  # margins, which are no likelihood
+        likelihood = f"{estimator.likelihood}, its margins made probabilities by {likelihood}"
     return {
         "active": estimator.n_active_,
         "gap": float(estimator.gap_),
         "status": estimator.status_,
         "prior": estimator.prior,
         "scales": [float(prior.scale) for prior in priors],
-        "likelihood": repr(estimator.likelihood_),
+        "likelihood": likelihood,
     }
 
 
