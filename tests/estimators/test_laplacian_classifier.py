@@ -9,7 +9,7 @@ from sklearn.datasets import load_iris
 
 import mercer
 from mercer import LaplacianProcessClassifier, means
-from mercer.errors import ConvergenceWarning, UndeterminedWarning
+from mercer.errors import ConvergenceWarning, MercerWarning, UndeterminedWarning
 from mercer.kernels import RBF, Callable, Tanh
 from mercer.likelihoods import Logistic, Probit
 from mercer.priors import Laplacian
@@ -297,3 +297,14 @@ def test_margins_of_too_few_functions_are_calibrated_too(likelihood):
     assert model.calibration_.shape == (1, 2)
     rate = np.mean(y == "yes")
     assert np.mean(model.predict_proba(X)[:, 1]) == pytest.approx(rate, abs=0.06)
+
+
+def test_classes_that_cannot_be_held_out_are_not_calibrated():
+    X, y = np.array([[0.0], [1.0], [2.0]]), ["a", "b", "c"]
+    model = LaplacianProcessClassifier(KERNEL, "soft_margin", optimizer=None, n_folds=2)
+    with pytest.warns(MercerWarning) as caught:
+        model.fit(X, y)
+    assert any(w.category is UndeterminedWarning for w in caught)
+    assert model.calibration_.shape == (3, 2)
+    assert np.sum(np.all(model.calibration_ == [1.0, 0.0], axis=1)) == 1
+    np.testing.assert_allclose(np.sum(model.predict_proba(X), axis=1), 1.0)

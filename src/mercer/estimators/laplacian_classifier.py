@@ -150,8 +150,9 @@ dual_objective_, gap_, status_, posterior_, predictive_, path_, history_, n_iter
         self.likelihood_ = fits[0].likelihood
         calibrations = [fit.chosen.calibration for fit in fits]
         self.calibration_ = None
-        if calibrations[0] is not None:
-            self.calibration_ = np.array([c[:2] for c in calibrations if c is not None])
+        if any(c is not None for c in calibrations):
+            # of a class that no row could be held out of, margins are as they are
+            self.calibration_ = np.array([(1.0, 0.0) if c is None else c[:2] for c in calibrations])
         return [frame.posterior(fit, p) for p, fit in enumerate(fits)]
 
     def _prepared(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Model:

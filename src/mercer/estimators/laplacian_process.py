@@ -136,8 +136,8 @@ class LaplacianProcess(StorableEstimator, FittedProcess):
         if not chosen.is_known and chosen.path is not None:
             warn(
                 f"the rows weigh {np.sum(rows.weights):.3g} together, which leaves nothing to "
-                "estimate noise from: no penalty could be compared with another, and no function "
-                "was fitted. Weights are powers of the likelihood, so that those that add up to 1 "
+                "estimate noise from: no penalty could be compared with another, and the largest "
+                "was taken. Weights are powers of the likelihood, so that those that add up to 1 "
                 "stand for one row: give weights that add up to the number of rows, or give "
                 "likelihood and prior_scale",
                 UndeterminedWarning,

@@ -38,8 +38,8 @@ def choose(columns: Columns, targets: Targets, options: Options, judge: bool = F
     if options.prior is FeatureSelection and isinstance(noise, Noise) and is_open:
         # Its penalty depends on the unit of the loss: the noise is that of the Laplacian prior.
         plain, now = _noise_of_laplacian(columns, targets, options)
-        if not plain.is_whole:
-            return plain._replace(now=now)
+        if not plain.is_whole or (plain.path is not None and not plain.is_known):
+            return plain._replace(now=now)  # of noise that tells nothing no penalty follows
         held = replace(targets, noise=replace(noise, spec=now))
         return choose(columns, held, options, judge)
     settles = options.settles and isinstance(noise, Noise) and noise.shapes_the_loss
