@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from mercer import LaplacianProcessClassifier, LaplacianProcessRegressor
 from mercer.errors import ConvergenceWarning
 from mercer.evidence.optimum import Recorder
 from mercer.inference import laplacian
+from mercer.inference._columns import ArrayColumns
 from mercer.kernels import RBF
 from mercer.likelihoods import EpsilonInsensitive, Huber
 
@@ -43,6 +46,31 @@ def test_an_interrupted_choice_of_penalties_is_not_certified(monkeypatch):
         model = LaplacianProcessRegressor(KERNEL, optimizer=None).fit(X, y)
     assert model.status_ == "interrupted" and model.gap_ <= 1e-6
     assert model.score(X, y) > 0.3
+
+
+def test_ctrl_c_is_heeded_in_any_pass_over_the_columns(monkeypatch):
+    X, y = rows(40)
+    options = {"optimizer": None, "n_folds": 3, "n_penalties": 6}
+
+    def ended(at):
+        with monkeypatch.context() as patch:
+            passes = Interrupting(patch, ArrayColumns, "products", at)
+            try:
+                status = LaplacianProcessRegressor(KERNEL, **options).fit(X, y).status_
+            except KeyboardInterrupt:  # before there was a fold
+                status = "raised"
+            return passes.calls, status
+
+    count, status = ended(np.inf)
+    assert status == "certified"
+    found = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for at in range(2, count + 1):  # the first is where the path begins
+            calls, status = ended(at)
+            assert calls == at  # no fold follows
+            found.append(status)
+    assert set(found) == {"raised", "interrupted"} and found == sorted(found, reverse=True)
 
 
 @pytest.mark.parametrize("noise", [Huber(), EpsilonInsensitive()], ids=repr)

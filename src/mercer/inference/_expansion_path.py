@@ -173,7 +173,7 @@ class _Work:
             if by.problem.n * by.problem.columns.size * len(self.used) <= _KEPT:
                 self.solvers[fold] = solver
         out = solver.path(penalties)
-        if out[-1].status == "interrupted":
+        if any(one.status == "interrupted" for one in out):  # of squares the last comes first
             raise KeyboardInterrupt
         return out
 
