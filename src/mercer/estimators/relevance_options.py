@@ -25,6 +25,7 @@ from mercer.priors import Flat, PrecisionPrior
 __all__ = [
     "as_kernels",
     "check_relevance_options",
+    "class_weights",
     "degrees_of",
     "hyperprior_of",
     "noise_prior_of",
