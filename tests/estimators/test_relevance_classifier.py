@@ -199,3 +199,13 @@ def test_refusals(options, words):
     X, y = rows(30, classes=3)
     with pytest.raises(ValueError, match=words):
         RelevanceVectorClassifier(**options).fit(X, y)
+
+
+@pytest.mark.parametrize("seed", [0, 2, 4])
+@pytest.mark.filterwarnings("ignore:.*precisions are at their floor")
+def test_labels_of_separable_classes_are_those_of_the_mode(seed):
+    X = np.random.default_rng(seed).normal(size=(60, 1))
+    y = np.digitize(X[:, 0], [-0.5, 0.5])
+    model = RelevanceVectorClassifier(multi_class="multinomial").fit(X, y)
+    assert np.mean(np.argmax(model.predict_latent(X), axis=1) == y) == 1.0
+    assert model.score(X, y) >= 0.95

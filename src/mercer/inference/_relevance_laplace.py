@@ -30,9 +30,8 @@ __all__ = ["Laplace", "Moments", "moments"]
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-# Limits of a precision in units of the function's mean square: a latent number that a function
-# alone gives a prior deviation of 10,000, and one of which nothing is left but rounding.
-SMALLEST, LARGEST = 1e-8, 1e14
+# The largest precision in units of the function's mean square: nothing is left but rounding.
+LARGEST = 1e14
 # A gradient that is as good as 0.
 _FLAT = 1e-5
 
@@ -77,7 +76,7 @@ class Laplace:
 
     def __init__(self, sites: Sites, penalty: Penalty, Phi: Floats, widths: Floats) -> None:
         self.sites, self.penalty, self.Phi = sites, penalty, Phi
-        self.low, self.high = SMALLEST * widths, LARGEST * widths
+        self.low, self.high = sites.smallest * widths, LARGEST * widths
 
     def at(self, s: Floats, start: Floats | None = None) -> Mode | None:
         """Return the evidence at precisions s, which are brought within their limits."""

@@ -37,7 +37,6 @@ from mercer.inference._relevance_classes_problem import (
     MultinomialRelevance,
 )
 from mercer.inference._relevance_classes_updates import ClassUpdates
-from mercer.inference._relevance_laplace import SMALLEST
 from mercer.inference._relevance_mode import Mode, curvature
 from mercer.inference._relevance_multinomial import Coupled
 from mercer.inference._relevance_problem import Relevance, Report
@@ -166,7 +165,8 @@ def multinomial(
     """Return the functions and precisions for P classes, as `solve` does for two.
 
     O(n k^2 P^2 + k^3 P^3) for each of Newton's steps. For two classes it is `solve` with the
-    logistic likelihood and half the precisions.
+    logistic likelihood and half the precisions. The floor of the precisions is at a prior deviation
+    of 100.
 
     Parameters
     ----------
@@ -217,12 +217,13 @@ def _sorted(work: Any) -> tuple[Indices, Mode]:
 
 
 def _warn(work: Any, status: str) -> None:
-    low = int(np.sum(work.point.s <= SMALLEST * work.widths[work.indices] * (1.0 + 1e-9)))
+    floor = work.sites.smallest * work.widths[work.indices]
+    low = int(np.sum(work.point.s <= floor * (1.0 + 1e-9)))
     if low:
         warn(
             f"{low} of {len(work.indices)} precisions are at their floor: nothing in the labels "
             "bounds these coefficients, as where functions separate the classes. Probabilities are "
-            "nearer to 0 and 1 than they should be; give a hyperprior that is not flat",
+            "not what they should be; give a hyperprior that is not flat",
             BoundWarning,
         )
     if status == "stopped":
