@@ -28,6 +28,7 @@ NAMES = (
     "online-plateau",
     "laplacian-samples",
     "sparsity",
+    "relevance",
 )
 
 

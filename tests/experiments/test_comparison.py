@@ -42,7 +42,7 @@ def write(folder, name, X, y, split=None):
 def folder(tmp_path):
     """Small tables of the names that are read."""
     rng = np.random.default_rng(0)
-    for name in {*SPARSITY.data, *RELEVANCE.data}:
+    for name in dict.fromkeys((*SPARSITY.data, *RELEVANCE.data)):
         X = rng.normal(size=(150, 2))
         f = np.sin(2.0 * X[:, 0]) + X[:, 1]
         split = ["test" if i % 2 else "train" for i in range(150)]

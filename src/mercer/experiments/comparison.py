@@ -21,6 +21,8 @@ Floats = NDArray[np.float64]
 
 # Intervals of the function have 90% of its probability.
 _NORMAL = 1.6448536269514722
+# Errors may be 0, and are compared as ratios.
+_TINY = 1e-12
 
 
 class Run(NamedTuple):
@@ -119,7 +121,7 @@ class Comparison:
         for who in self.who:
             each = [(self.mean(task, who.name), self.mean(task, DENSE), task) for task in of]
             x = np.array([max(one.kernels, 0.5) / self.rows[task] for one, _, task in each])
-            y = np.array([one.error / max(exact.error, 1e-12) for one, exact, _ in each])
+            y = np.array([(one.error + _TINY) / (exact.error + _TINY) for one, exact, _ in each])
             lines.append(Line(who.name, x, y, dots=True))
         return Figure(
             f"{name}-sparsity",
