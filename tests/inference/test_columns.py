@@ -76,3 +76,14 @@ def test_what_is_refused():
         JoinedColumns([ArrayColumns(np.zeros((2, 1))), ArrayColumns(np.zeros((3, 1)))])
     with pytest.raises(ValueError, match="join"):
         JoinedColumns([])
+
+
+def test_which_matrices_are_symmetric():
+    X = np.random.default_rng(0).normal(size=(5, 2))
+    columns = KernelColumns(RBF(1.0), X)
+    assert columns.is_symmetric
+    np.testing.assert_allclose(columns.take(np.arange(5)), columns.take(np.arange(5)).T)
+    assert not columns.rows(np.arange(3)).is_symmetric
+    assert not KernelColumns(RBF(1.0), X, X[:4]).is_symmetric
+    lopsided = Callable(lambda a, b: np.array([[x[0] for _ in b] for x in a]), is_mercer=False)
+    assert not KernelColumns(lopsided, X).is_symmetric

@@ -76,6 +76,11 @@ class KernelColumns:
         """How many columns there are."""
         return len(self.centres)
 
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether Phi is a symmetric matrix."""
+        return self._same and self.kernel.is_symmetric
+
     def take(self, indices: Indices) -> Floats:
         """Return some of the columns (n, k), a fresh array in Fortran order."""
         if not len(indices):
