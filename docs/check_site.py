@@ -1,7 +1,7 @@
 """Whether a built site is whole: ``python docs/check_site.py build/docs``, as `make docs` runs it.
 
-Every public name has a place on the page of its module, nothing is loaded from the network, and the
-index of equations leads to lines that are there.
+Every public name has a place on the page of its module, and every such page in the tree of pages;
+nothing is loaded from the network, and the index of equations leads to lines that are there.
 """
 
 from __future__ import annotations
@@ -43,6 +43,9 @@ def problems(site: Path) -> Iterator[str]:
         for uri in _LOADED.findall(page.read_text(encoding="utf-8")):
             if _ELSEWHERE.match(uri):
                 yield f"{page.relative_to(site)} loads {uri}"
+    for page in site.glob("api/**/*.html"):
+        if "current-page" not in page.read_text(encoding="utf-8"):
+            yield f"{page.relative_to(site)} is not in the tree of pages beside it"
     links = _SOURCE_LINE.findall((site / "equations.html").read_text(encoding="utf-8"))
     if len(links) < 20:
         yield f"equations.html has {len(links)} links to lines"

@@ -7,7 +7,7 @@ import pytest
 
 from mercer import priors
 from mercer.inference._columns import ArrayColumns
-from mercer.inference._relevance_adjoint import adjoints
+from mercer.inference._relevance_adjoint import laplace_adjoints
 from mercer.inference.relevance_classes import (
     ClassesProblem,
     MultinomialProblem,
@@ -43,7 +43,7 @@ def evidence_at(make, fit, Phi, mean):
 
 
 def check(make, fit, Phi, mean):
-    ours = adjoints(make(Phi, mean), held(fit, Phi.shape[1]))
+    ours = laplace_adjoints(make(Phi, mean), held(fit, Phi.shape[1]))[1]
     assert ours.columns.shape == Phi.shape
     wanted = gradient(
         lambda x: evidence_at(make, fit, np.asfortranarray(x.reshape(Phi.shape)), mean), Phi.ravel()
@@ -86,7 +86,7 @@ def test_rows_without_a_weight_have_no_say():
     weights = np.ones(30)
     weights[:4] = 0.0
     given = ClassesProblem(ArrayColumns(RBF(1.0)(X, X)), y, np.zeros(30), weights, HYPER)
-    ours = adjoints(given, solve(given))
+    ours = laplace_adjoints(given, solve(given))[1]
     assert not np.any(ours.columns[:4])
     assert not np.any(ours.mean[:4])
     assert np.all(np.any(ours.columns[4:], axis=1))
@@ -106,6 +106,6 @@ def test_gradient_in_the_width_with_the_best_precisions():
         return solve(given, start=held(fit, len(Z)), tol=1e-8)
 
     given = ClassesProblem(ArrayColumns(kernel(X, Z)), y, np.zeros(60), None, HYPER)
-    ours = kernel.pullback(X, Z, adjoints(given, best(kernel.theta)).columns)[0]
+    ours = kernel.pullback(X, Z, laplace_adjoints(given, best(kernel.theta))[1].columns)[0]
     wanted = gradient(lambda theta: best(theta).objective, kernel.theta, 1e-4)
     np.testing.assert_allclose(ours, wanted, rtol=1e-5)

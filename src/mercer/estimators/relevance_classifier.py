@@ -130,6 +130,8 @@ likelihood_, mean_, posterior_, predictive_, history_, n_iter_, status_
 
     posterior_: Any
 
+    _has_labels = True
+
     def __init__(
         self,
         kernel: Any = None,

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import is_classifier
 
 from mercer.errors import ConvergenceWarning, MercerWarning, warn
 from mercer.estimators.laplacian_options import check_centres
@@ -62,6 +61,9 @@ class RelevanceProcess(StorableEstimator, FittedProcess):
     max_steps: int | None
     tol: float
     random_state: Any
+    # Whether targets are labels, and whether some may be far from all others.
+    _has_labels: bool = False
+    robust: Any = False
     # Whether a search goes on from the start of most functions too.
     _rich: bool = False
     _augmented: list[AugmentedExpansion] | None
@@ -144,11 +146,10 @@ class RelevanceProcess(StorableEstimator, FittedProcess):
         if self.optimizer is None or not varies:
             return kernel, True
         tell(report, "choosing relative length scales")
-        labels = is_classifier(self)
-        if labels:  # also where they are distributions over classes
+        if self._has_labels:  # which may be distributions over classes
             rows = rows._replace(Y=np.where(rows.Y > 0, 1.0, -1.0))
-        outliers = bool(getattr(self, "robust", False))
-        start, whole = sampled_widths(self, rows, model.mean, labels, outliers, rng)
+        kind = self._has_labels, bool(self.robust)
+        start, whole = sampled_widths(self, rows, model.mean, *kind, rng)
         return kernel.with_theta(start.theta), whole
 
     # --- the kernels --------------------------------------------------------------------------
@@ -294,8 +295,7 @@ class RelevanceProcess(StorableEstimator, FittedProcess):
     @property
     def theta_(self) -> Floats:
         """The fitted hyperparameters [kernel_, likelihood_, mean_] as one flat vector."""
-        kernel, likelihood, mean = self._models()[0]
-        del kernel
+        _, likelihood, mean = self._models()[0]
         parts = [*self._kernels, likelihood, mean]
         return np.concatenate([part.theta for part in parts])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -125,8 +125,7 @@ class Numbers:
             v = float(np.mean(fit.noise))
             if self.heavy:  # whose rows keep their variances for the while
                 weights = (1.0 if self.weights is None else self.weights) / fit.noise
-                problem = _weighted(problem, np.asarray(weights))
-                v = 1.0
+                problem, v = replace(problem, weights=np.asarray(weights), noise=1.0), 1.0
             found = held(problem, fit.precisions, v)
             if found is None:
                 return None
@@ -137,10 +136,3 @@ class Numbers:
                 machine._replace(fit=fit._replace(precisions=found.precisions, noise=noise))
             )
         return total, slopes, moved
-
-
-def _weighted(problem: RelevanceProblem, weights: Floats) -> RelevanceProblem:
-    """Return the problem with these weights and a noise of 1."""
-    return RelevanceProblem(
-        problem.columns, problem.y, problem.mean, weights, problem.hyperprior, noise=1.0
-    )

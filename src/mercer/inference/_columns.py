@@ -32,6 +32,10 @@ class Columns(Protocol):
     def size(self) -> int:
         """How many columns there are."""
 
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether Phi is known to be a symmetric matrix."""
+
     def take(self, indices: Indices) -> Floats:
         """Return some of the columns (n, k), a fresh array in Fortran order."""
 
@@ -78,7 +82,7 @@ class KernelColumns:
 
     @property
     def is_symmetric(self) -> bool:
-        """Whether Phi is a symmetric matrix."""
+        """Whether Phi is known to be a symmetric matrix."""
         return self._same and self.kernel.is_symmetric
 
     def take(self, indices: Indices) -> Floats:
@@ -137,6 +141,11 @@ class ArrayColumns:
         """How many columns there are."""
         return int(self.Phi.shape[1])
 
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether Phi is known to be a symmetric matrix."""
+        return False
+
     def take(self, indices: Indices) -> Floats:
         """Return some of the columns (n, k), a fresh array in Fortran order."""
         out = np.empty((self.n, len(indices)), order="F")
@@ -189,6 +198,11 @@ class JoinedColumns:
     def size(self) -> int:
         """How many columns there are."""
         return int(self._ends[-1])
+
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether Phi is known to be a symmetric matrix."""
+        return len(self.parts) == 1 and self.parts[0].is_symmetric
 
     def take(self, indices: Indices) -> Floats:
         """Return some of the columns (n, k), a fresh array in Fortran order."""

@@ -98,6 +98,11 @@ class ProjectedColumns:
         """How many columns there are."""
         return self.columns.size
 
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether Phi is known to be a symmetric matrix."""
+        return False
+
     def take(self, indices: Indices) -> Floats:
         """Return some of the columns (n, k), a fresh array in Fortran order."""
         A = self.columns.take(indices)

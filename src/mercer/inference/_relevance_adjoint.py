@@ -1,13 +1,9 @@
-"""Derivatives of a relevance model's evidence in the values of its functions (UV section 10.2).
+"""Derivatives of Laplace's evidence in the values of a model's functions (UV section 10.2).
 
 Not an engine: what `kernel.pullback` makes gradients in a kernel's parameters and in its centres
-of. Precisions and noise are held; at their best values the evidence does not depend on them to
-first order, so that these are also the derivatives of the evidence with the best ones.
-
-With C = V + Phi S^-1 Phi' and z = y - m it is C^-1 z = V^-1 (z - Phi mu) = r and C^-1 Phi =
-V^-1 Phi Xi S, so that for Gaussian noise (BKM 127)
-
-    dL/dPhi = (C^-1 z z' C^-1 - C^-1) Phi S^-1 = r mu' - V^-1 Phi Xi,   dL/dm = r.
+of; `_relevance_held` is the same for Gaussian noise. Precisions are held; at their best values the
+evidence does not depend on them to first order, so that these are also the derivatives of the
+evidence with the best ones.
 
 Of Laplace's evidence (`_relevance_laplace`), g the slope of the log likelihood at the mode theta, a
 that of -ln det(H)/2, and delta = Xi Phi'a, which is how the mode's motion counts:
@@ -21,9 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dpotrs
 
-from mercer.errors import NotPositiveDefiniteError
 from mercer.inference._relevance_ascent import Penalty
 from mercer.inference._relevance_classes_problem import (
     ClassesProblem,
@@ -32,10 +26,10 @@ from mercer.inference._relevance_classes_problem import (
 )
 from mercer.inference._relevance_laplace import moments
 from mercer.inference._relevance_mode import find_mode
-from mercer.inference._relevance_problem import Relevance, RelevanceProblem
+from mercer.inference._relevance_problem import Relevance
 from mercer.inference._relevance_sites import ClassSites, ScalarSites
 
-__all__ = ["ColumnAdjoints", "adjoints", "laplace_adjoints"]
+__all__ = ["ColumnAdjoints", "laplace_adjoints"]
 
 Floats = NDArray[np.float64]
 
@@ -49,36 +43,6 @@ class ColumnAdjoints(NamedTuple):
 
     columns: Floats
     mean: Floats
-
-
-def adjoints(
-    problem: RelevanceProblem | ClassesProblem | MultinomialProblem,
-    fit: Relevance | MultinomialRelevance,
-) -> ColumnAdjoints:
-    """Return the derivatives of `fit.log_evidence`, precisions and noise held; O(n k^2).
-
-    Parameters
-    ----------
-    problem : RelevanceProblem, ClassesProblem or MultinomialProblem
-    fit : Relevance or MultinomialRelevance
-        Of this problem, by any algorithm but "variational", whose evidence is a bound; of
-        `relevance.robust` it is the `fit`.
-    """
-    if not isinstance(problem, RelevanceProblem):
-        found = laplace_adjoints(problem, fit)
-        if found is None:
-            raise NotPositiveDefiniteError(
-                f"the curvature of {len(fit.indices)} functions has no factor: they are too alike"
-            )
-        return found[1]
-    assert isinstance(fit, Relevance)
-    Phi = problem.columns.take(fit.indices)  # (n, k)
-    precision = (1.0 if problem.weights is None else problem.weights) / np.asarray(fit.noise)
-    r = precision * (problem.y - problem.mean - Phi @ fit.mean)
-    spread = dpotrs(fit.factor, Phi.T, lower=0)[0].T  # Phi Xi
-    columns = np.multiply.outer(r, fit.mean)
-    columns -= np.broadcast_to(precision, r.shape)[:, None] * spread
-    return ColumnAdjoints(columns, r)
 
 
 def laplace_adjoints(

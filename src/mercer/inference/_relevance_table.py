@@ -53,7 +53,6 @@ class Table:
         self.columns = columns
         self.n, self.size = columns.n, columns.size
         self.weight = float(self.n if weights is None else np.sum(weights))
-        self._symmetric = bool(getattr(columns, "is_symmetric", False))
         whole = 8 * self.n * self.size <= STORED
         self._whole: Floats | None = columns.take(np.arange(self.size)) if whole else None
         self._columns: OrderedDict[int, Floats] = OrderedDict()
@@ -163,7 +162,7 @@ class Table:
         Phi = self._whole
         if Phi is None:
             return self.columns.products(x[:, None])[:, 0]
-        if self._symmetric and Phi.shape[0] == Phi.shape[1]:
+        if self.columns.is_symmetric:
             return np.asarray(dsymv(1.0, Phi, x, lower=1))
         return np.asarray(dgemv(1.0, Phi, x, trans=1))
 
