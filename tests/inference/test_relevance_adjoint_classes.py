@@ -24,7 +24,7 @@ HYPER = priors.GammaPrecision(1.0, 0.3)
 
 
 def held(fit, k):
-    """A hyperprior so sharp that the precisions stay at a fit's: the evidence alone moves."""
+    """Return a fit as one of its functions alone, all k of them."""
     return fit._replace(indices=np.arange(k))
 
 
@@ -44,14 +44,12 @@ def evidence_at(make, fit, Phi, mean):
 
 def check(make, fit, Phi, mean):
     ours = laplace_adjoints(make(Phi, mean), held(fit, Phi.shape[1]))[1]
-    assert ours.columns.shape == Phi.shape
+    assert ours.shape == Phi.shape
     wanted = gradient(
         lambda x: evidence_at(make, fit, np.asfortranarray(x.reshape(Phi.shape)), mean), Phi.ravel()
     )
     scale = np.max(np.abs(wanted))
-    np.testing.assert_allclose(ours.columns.ravel(), wanted, atol=1e-6 * scale)
-    wanted = gradient(lambda x: evidence_at(make, fit, Phi, x.reshape(mean.shape)), mean.ravel())
-    np.testing.assert_allclose(ours.mean.ravel(), wanted, atol=1e-6 * np.max(np.abs(wanted)))
+    np.testing.assert_allclose(ours.ravel(), wanted, atol=1e-6 * scale)
 
 
 @pytest.mark.parametrize("likelihood", [Logistic(), Probit()], ids=["logistic", "probit"])
@@ -87,9 +85,8 @@ def test_rows_without_a_weight_have_no_say():
     weights[:4] = 0.0
     given = ClassesProblem(ArrayColumns(RBF(1.0)(X, X)), y, np.zeros(30), weights, HYPER)
     ours = laplace_adjoints(given, solve(given))[1]
-    assert not np.any(ours.columns[:4])
-    assert not np.any(ours.mean[:4])
-    assert np.all(np.any(ours.columns[4:], axis=1))
+    assert not np.any(ours[:4])
+    assert np.all(np.any(ours[4:], axis=1))
 
 
 def test_gradient_in_the_width_with_the_best_precisions():
@@ -106,6 +103,6 @@ def test_gradient_in_the_width_with_the_best_precisions():
         return solve(given, start=held(fit, len(Z)), tol=1e-8)
 
     given = ClassesProblem(ArrayColumns(kernel(X, Z)), y, np.zeros(60), None, HYPER)
-    ours = kernel.pullback(X, Z, laplace_adjoints(given, best(kernel.theta))[1].columns)[0]
+    ours = kernel.pullback(X, Z, laplace_adjoints(given, best(kernel.theta))[1])[0]
     wanted = gradient(lambda theta: best(theta).objective, kernel.theta, 1e-4)
     np.testing.assert_allclose(ours, wanted, rtol=1e-5)

@@ -85,7 +85,7 @@ class Apart:
             if found is None:
                 return None
             total += found[0]
-            slopes[:, own] += found[1].columns
+            slopes[:, own] += found[1]
         return total, slopes, list(machines)
 
 
@@ -122,4 +122,4 @@ class Together:
         """Return the objective with functions and precisions held; see `Machines`."""
         fit = machines[0].fit._replace(indices=np.arange(len(indices)))
         found = laplace_adjoints(self._problem(ArrayColumns(Phi), ()), fit)
-        return None if found is None else (found[0], found[1].columns, list(machines))
+        return None if found is None else (*found, list(machines))

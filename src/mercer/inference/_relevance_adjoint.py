@@ -8,12 +8,10 @@ evidence with the best ones.
 Of Laplace's evidence (`_relevance_laplace`), g the slope of the log likelihood at the mode theta, a
 that of -ln det(H)/2, and delta = Xi Phi'a, which is how the mode's motion counts:
 
-    dL/dPhi = (g + a - W Phi delta) theta' + g delta' - W Phi Xi,   dL/dm = g + a - W Phi delta.
+    dL/dPhi = (g + a - W Phi delta) theta' + g delta' - W Phi Xi.
 """
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,28 +27,18 @@ from mercer.inference._relevance_mode import find_mode
 from mercer.inference._relevance_problem import Relevance
 from mercer.inference._relevance_sites import ClassSites, ScalarSites
 
-__all__ = ["ColumnAdjoints", "laplace_adjoints"]
+__all__ = ["laplace_adjoints"]
 
 Floats = NDArray[np.float64]
 
 
-class ColumnAdjoints(NamedTuple):
-    """Derivatives of the log evidence L of a fit.
-
-    columns : (n, k) dL/dPhi at the functions in the model, in their order; 0 at rows of weight 0
-    mean : (n,) dL/dm; (n, P) of classes together
-    """
-
-    columns: Floats
-    mean: Floats
-
-
 def laplace_adjoints(
     problem: ClassesProblem | MultinomialProblem, fit: Relevance | MultinomialRelevance
-) -> tuple[float, ColumnAdjoints] | None:
-    """Return the penalised Laplace evidence at the precisions of a fit, with its derivatives.
+) -> tuple[float, Floats] | None:
+    """Return the penalised Laplace evidence L at the precisions of a fit, and dL/dPhi (n, k).
 
-    The mode is found anew, from that of the fit; None where it has no factor.
+    That is of the functions in the model, in their order, and 0 at rows of weight 0. The mode is
+    found anew, from that of the fit; None where it has no factor.
     """
     w, k = problem.weights, len(fit.indices)
     kept = np.arange(problem.columns.n) if w is None else np.flatnonzero(w > 0)
@@ -58,10 +46,10 @@ def laplace_adjoints(
     sites: ClassSites | ScalarSites
     if isinstance(problem, MultinomialProblem):
         sites = ClassSites(problem.Y[kept], problem.mean[kept], w)
-        start, shape = fit.mean @ sites.U, problem.Y.shape
+        start = fit.mean @ sites.U
     else:
         sites = ScalarSites(problem.likelihood, problem.y[kept], problem.mean[kept], w)
-        start, shape = fit.mean[:, None], (problem.columns.n, 1)
+        start = fit.mean[:, None]
     Phi = problem.columns.take(fit.indices)[kept]
     at = find_mode(sites, Penalty(problem.hyperprior), Phi, fit.precisions, start)
     if at is None:
@@ -73,8 +61,6 @@ def laplace_adjoints(
     for c in range(sites.width):
         for d in range(sites.width):
             own -= at.bend[c, d][:, None] * (Phi @ Xi[d * k : (d + 1) * k, c * k : (c + 1) * k])
-    columns, mean = np.zeros((problem.columns.n, k)), np.zeros(shape)
+    columns = np.zeros((problem.columns.n, k))
     columns[kept] = own
-    mean[kept] = direct @ sites.U.T if isinstance(sites, ClassSites) else direct
-    slopes = ColumnAdjoints(columns, mean if isinstance(sites, ClassSites) else mean[:, 0])
-    return at.value, slopes
+    return at.value, columns

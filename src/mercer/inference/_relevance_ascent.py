@@ -5,7 +5,6 @@ Not an engine. What the evidence is of, and how it is computed, is for the `Hill
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -74,13 +73,7 @@ class Hill(Protocol[Place]):
         """Return the point a step (p,) away, within limits; None where there is none."""
 
 
-def climb(
-    hill: Hill[Place],
-    at: Place,
-    steps: int,
-    tol: float,
-    told: Callable[[Place], None] | None = None,
-) -> Place:
+def climb(hill: Hill[Place], at: Place, steps: int, tol: float) -> Place:
     """Go up by damped Newton steps; the value never decreases.
 
     Ends after `steps`, or where a step gains less than tol or the gradient is as good as 0.
@@ -113,8 +106,6 @@ def climb(
         if found is None:
             break
         gain, at = found.value - at.value, found
-        if told is not None:
-            told(at)
         if gain < tol:
             break
     return at

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.inference._columns import Columns
-from mercer.inference._relevance_problem import Hyperprior
+from mercer.inference._relevance_problem import Hyperprior, check_rows
 from mercer.likelihoods import Likelihood, Logistic, SoftLabels
 
 __all__ = ["ClassesProblem", "MultinomialProblem", "MultinomialRelevance"]
@@ -45,7 +45,8 @@ class ClassesProblem:
     always: Sequence[int] = ()
 
     def __post_init__(self) -> None:
-        _check(self.columns, self.weights, self.always, y=self.y, mean=self.mean)
+        shape = (self.columns.n,)
+        check_rows(self.columns, self.weights, self.always, shape, y=self.y, mean=self.mean)
         own = self.likelihood
         lacking = own.missing("derivatives")
         if lacking or not (own.is_log_concave and own.has_curvature) or own.adds_noise:
@@ -94,35 +95,11 @@ class MultinomialProblem:
             )
         if np.any(~(self.Y >= 0)) or not np.allclose(np.sum(self.Y, axis=1), 1.0, 0.0, 1e-8):
             raise ValueError("each row of Y must be a distribution: not negative, with sum 1")
-        _check(self.columns, self.weights, self.always, Y=self.Y, mean=self.mean)
+        shape = np.shape(self.Y)
+        check_rows(self.columns, self.weights, self.always, shape, Y=self.Y, mean=self.mean)
         some = self.Y if self.weights is None else self.Y[np.asarray(self.weights) > 0]
         if np.any(np.all(some == 1.0, axis=0)):
             raise ValueError("labels of two classes at least are wanted, all rows have the same")
-
-
-def _check(
-    columns: Columns, weights: Floats | None, always: Sequence[int], **arrays: Floats
-) -> None:
-    n, M = columns.n, columns.size
-    if n == 0 or M == 0:
-        raise ValueError(f"at least one row and one column are wanted, got {n} and {M}")
-    shape = np.shape(next(iter(arrays.values())))
-    if shape[:1] != (n,):
-        shape = (n,)
-    for name, given in arrays.items():
-        if np.shape(given) != shape:
-            raise ValueError(f"{name} must have shape {shape}, got {np.shape(given)}")
-        if not np.all(np.isfinite(given)):
-            raise ValueError(f"{name} must be finite, got NaN or infinity in it")
-    if weights is not None:
-        if np.shape(weights) != (n,):
-            raise ValueError(f"weights must have shape {(n,)}, got {np.shape(weights)}")
-        if not np.all(np.isfinite(weights) & (np.asarray(weights) >= 0)):
-            raise ValueError("weights must be finite and not negative")
-        if not np.any(weights):
-            raise ValueError("at least one row with a weight is wanted, all weights are 0")
-    if any(not 0 <= j < M for j in always):
-        raise ValueError(f"always must hold columns from 0 to {M - 1}, got {always!r}")
 
 
 class MultinomialRelevance(NamedTuple):

@@ -11,7 +11,6 @@ Its gradient and matrix of second derivatives in (ln s, ln b) cost no more than 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -22,13 +21,13 @@ from mercer.inference._relevance_ascent import Penalty, Slopes, climb
 from mercer.inference._relevance_problem import RelevanceProblem
 from mercer.inference._relevance_rows import Rows
 
-__all__ = ["Functions", "Point", "Terms", "ascend", "covariance", "evaluate", "gradient"]
+__all__ = ["Functions", "Point", "Terms", "ascend", "covariance", "evaluate", "gradient", "limits"]
 
 Floats = NDArray[np.float64]
 
 _LOG_2PI = float(np.log(2.0 * np.pi))
-# A precision ends here, in units of b A_j'A_j: of such a function nothing is left but rounding.
-_LARGEST, _SMALLEST = 1e12, 1e-14
+# Precisions end here, in units of b A_j'A_j: of a function beyond nothing is left but rounding.
+_SMALLEST, _LARGEST = 1e-14, 1e12
 
 
 class Terms(Penalty):
@@ -142,21 +141,23 @@ def _curvature(terms: Terms, at: Point, Xi: Floats) -> Floats:
     return out
 
 
+def limits(D: Floats, v: float) -> tuple[Floats, Floats]:
+    """Return the least and the greatest precisions of functions, from the squares A_j'A_j (k,)."""
+    return _SMALLEST * D / v, _LARGEST * D / v
+
+
 class _Ascent:
     """The penalised evidence of some functions, as `climb` wants it."""
 
     def __init__(self, terms: Terms, of: Functions) -> None:
         self.terms, self.of, self._widths = terms, of, np.diagonal(of.G)
 
-    def _limits(self, at: Point) -> tuple[Floats, Floats]:
-        return _SMALLEST * self._widths / at.v, _LARGEST * self._widths / at.v
-
     def slopes(self, at: Point) -> Slopes:
         """Return the derivatives in (ln s, ln 1/v)."""
         terms, k = self.terms, len(at.s)
         Xi = covariance(at.R)
         g, C = gradient(terms, at, Xi), _curvature(terms, at, Xi)
-        low, high = self._limits(at)
+        low, high = limits(self._widths, at.v)
         free = np.ones(k + 1, dtype=bool)
         free[:k] = ~((at.s >= high) & (g[:k] > 0)) & ~((at.s <= low) & (g[:k] < 0))
         free[k] = terms.learns and not (at.v <= terms.floor and g[k] > 0)
@@ -165,22 +166,15 @@ class _Ascent:
     def moved(self, at: Point, step: Floats) -> Point | None:
         """Return the point a step away."""
         k = len(at.s)
-        low, high = self._limits(at)
+        low, high = limits(self._widths, at.v)
         v = self.terms.within(at.v * float(np.exp(-step[k]))) if self.terms.learns else at.v
         s = np.where(step[:k] == 0, at.s, np.clip(at.s * np.exp(step[:k]), low, high))
         return evaluate(self.terms, self.of, s, v if step[k] else at.v)
 
 
-def ascend(
-    terms: Terms,
-    of: Functions,
-    at: Point,
-    steps: int,
-    tol: float,
-    told: Callable[[Point], None] | None = None,
-) -> Point:
+def ascend(terms: Terms, of: Functions, at: Point, steps: int, tol: float) -> Point:
     """Go up the penalised evidence by damped Newton steps in (ln s, ln v); it never decreases.
 
     Ends after `steps`, or where a step gains less than tol and the gradient is small.
     """
-    return climb(_Ascent(terms, of), at, steps, tol, told)
+    return climb(_Ascent(terms, of), at, steps, tol)

@@ -13,7 +13,6 @@ response t + W^-1 (g + a), but for s_j |delta_j|^2/2: its mean is theta + delta,
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -128,8 +127,6 @@ class Laplace:
         minimize(loss, np.log(at.s), jac=True, method="L-BFGS-B", bounds=limits, options=options)
         return best[0]
 
-    def ascended(
-        self, at: Mode, steps: int, tol: float, told: Callable[[Mode], None] | None = None
-    ) -> Mode:
+    def ascended(self, at: Mode, steps: int, tol: float) -> Mode:
         """Go up in all precisions together; the penalised evidence never decreases."""
-        return climb(self, at, steps, tol, told)
+        return climb(self, at, steps, tol)

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mercer.inference._columns import Columns
 
-__all__ = ["Hyperprior", "Relevance", "RelevanceProblem", "Report", "is_flat"]
+__all__ = ["Hyperprior", "Relevance", "RelevanceProblem", "Report", "check_rows", "is_flat"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -47,6 +47,36 @@ def is_flat(hyperprior: Hyperprior) -> bool:
     return not np.any(hyperprior.log_hyper(_PLACES))
 
 
+def check_rows(
+    columns: Columns,
+    weights: Floats | None,
+    always: Sequence[int],
+    shape: tuple[int, ...],
+    **arrays: Floats,
+) -> None:
+    """Raise ValueError for rows of a problem that cannot be; `arrays` are to have that shape."""
+    n, M = columns.n, columns.size
+    if n == 0 or M == 0:
+        raise ValueError(f"at least one row and one column are wanted, got {n} and {M}")
+    for name, given in arrays.items():
+        _require_finite(name, given, shape)
+    if weights is not None:
+        _require_finite("weights", weights, (n,))
+        if np.any(np.asarray(weights) < 0):
+            raise ValueError(f"weights must not be negative, got {np.min(weights)}")
+        if not np.any(weights):
+            raise ValueError("at least one row with a weight is wanted, all weights are 0")
+    if any(not 0 <= j < M for j in always):
+        raise ValueError(f"always must hold columns from 0 to {M - 1}, got {always!r}")
+
+
+def _require_finite(name: str, given: Floats, shape: tuple[int, ...]) -> None:
+    if np.shape(given) != shape:
+        raise ValueError(f"{name} must have shape {shape}, got {np.shape(given)}")
+    if not np.all(np.isfinite(given)):
+        raise ValueError(f"{name} must be finite, got NaN or infinity in it")
+
+
 @dataclass(frozen=True)
 class RelevanceProblem:
     """Observations y = m + Phi theta + e, with theta_j ~ N(0, 1/s_j) and e_i ~ N(0, v/w_i).
@@ -72,22 +102,8 @@ class RelevanceProblem:
     noise_floor: float = 1e-8
 
     def __post_init__(self) -> None:
-        n, M = self.columns.n, self.columns.size
-        if n == 0 or M == 0:
-            raise ValueError(f"at least one row and one column are wanted, got {n} and {M}")
-        for name in ("y", "mean", "weights"):
-            given = getattr(self, name)
-            if given is None and name == "weights":
-                continue
-            if np.shape(given) != (n,):
-                raise ValueError(f"{name} must have shape {(n,)}, got {np.shape(given)}")
-            if not np.all(np.isfinite(given)):
-                raise ValueError(f"{name} must be finite, got NaN or infinity in it")
-        if self.weights is not None:
-            if np.any(self.weights < 0):
-                raise ValueError(f"weights must not be negative, got {np.min(self.weights)}")
-            if not np.any(self.weights):
-                raise ValueError("at least one row with a weight is wanted, all weights are 0")
+        shape = (self.columns.n,)
+        check_rows(self.columns, self.weights, self.always, shape, y=self.y, mean=self.mean)
         if self.noise is not None and not (np.isfinite(self.noise) and self.noise > 0):
             raise ValueError(f"noise must be a positive variance or None, got {self.noise!r}")
         c, d = self.noise_prior
@@ -95,8 +111,6 @@ class RelevanceProblem:
             raise ValueError(f"noise_prior must be two numbers of at least 0, got {c!r} and {d!r}")
         if not 0 < self.noise_floor < 1:
             raise ValueError(f"noise_floor must be between 0 and 1, got {self.noise_floor!r}")
-        if any(not 0 <= j < M for j in self.always):
-            raise ValueError(f"always must hold columns from 0 to {M - 1}, got {self.always!r}")
 
 
 class Relevance(NamedTuple):

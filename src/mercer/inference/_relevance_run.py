@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from mercer.errors import TooLargeError
+from mercer.errors import ConvergenceWarning, TooLargeError, warn
 from mercer.inference._columns import Columns
 
-__all__ = ["checked_limit", "require_memory", "run"]
+__all__ = ["checked_limit", "require_memory", "run", "warn_of_stop"]
 
 # Bytes that the algorithms that keep a Gram matrix of all functions may take.
 _MOST = 2**33
@@ -44,3 +44,13 @@ def run(work: Any, start: Any, limit: int) -> str:
         return str(work.grow(limit))
     except KeyboardInterrupt:
         return "interrupted"
+
+
+def warn_of_stop(status: str, n_steps: int) -> None:
+    """Warn of a run that its limit has ended."""
+    if status == "stopped":
+        warn(
+            f"the evidence was still increasing after {n_steps} steps; raise their limit, "
+            "`max_steps` of an estimator",
+            ConvergenceWarning,
+        )

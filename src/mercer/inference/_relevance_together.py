@@ -22,7 +22,7 @@ from mercer.inference._relevance_ascent import Penalty
 from mercer.inference._relevance_evidence import covariance
 from mercer.inference._relevance_problem import Report
 
-__all__ = ["LARGEST", "SMALLEST", "Together", "solve_precisions"]
+__all__ = ["Together", "solve_precisions"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -33,8 +33,6 @@ Place = Any
 _UNDETERMINED = 1e-2
 _HALVINGS = 2
 _ROUNDING = 1e-10
-#: Limits of precisions, in units of b A_j'A_j.
-LARGEST, SMALLEST = 1e12, 1e-14
 
 
 def solve_precisions(

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from mercer.inference._relevance_evidence import Functions, Point, Terms, ascend, evaluate
+from mercer.inference._relevance_evidence import Functions, Point, Terms, ascend, evaluate, limits
 from mercer.inference._relevance_problem import RelevanceProblem, Report
 from mercer.inference._relevance_rows import Rows
-from mercer.inference._relevance_together import LARGEST, SMALLEST, Together
+from mercer.inference._relevance_together import Together
 
 __all__ = ["Updates"]
 
@@ -106,8 +106,7 @@ class Updates(Together):
 
     def limits(self, indices: Indices, v: float) -> tuple[Floats, Floats]:
         """Return the least and the greatest precisions."""
-        D = np.maximum(np.diagonal(self._G)[indices], 1e-300) / v
-        return SMALLEST * D, LARGEST * D
+        return limits(np.maximum(np.diagonal(self._G)[indices], 1e-300), v)
 
     def noise(self, at: Point, gamma: Floats, em: bool) -> float:
         """Return the noise after a step: (BKM 135 corrected), or EM's."""

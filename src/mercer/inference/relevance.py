@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 from scipy.linalg import qr, solve_triangular
 
 from mercer.compute import blas_for
-from mercer.errors import BoundWarning, ConvergenceWarning, warn
+from mercer.errors import BoundWarning, warn
 from mercer.inference._relevance_evidence import Terms
 from mercer.inference._relevance_fast import Fast
 from mercer.inference._relevance_problem import Hyperprior, Relevance, RelevanceProblem, Report
 from mercer.inference._relevance_robust import Heavy
 from mercer.inference._relevance_rows import Rows
-from mercer.inference._relevance_run import checked_limit, require_memory, run
+from mercer.inference._relevance_run import checked_limit, require_memory, run, warn_of_stop
 from mercer.inference._relevance_updates import Updates
 from mercer.inference._relevance_variational import Variational
 
@@ -185,12 +185,7 @@ def _finished(problem: RelevanceProblem, rows: Rows, work: Any, status: str) -> 
         evidence = float(history[-1])
     if terms.learns and v <= terms.floor * (1.0 + 1e-9):
         _warn_of_floor(problem)
-    if status == "stopped":
-        warn(
-            f"the evidence was still increasing after {work.n_steps} steps; raise their limit, "
-            "`max_steps` of an estimator",
-            ConvergenceWarning,
-        )
+    warn_of_stop(status, work.n_steps)
     latent = problem.mean + problem.columns.take(indices) @ mu
     return Relevance(
         indices=indices,

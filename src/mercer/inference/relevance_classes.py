@@ -23,12 +23,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.linalg import qr
 from scipy.linalg.lapack import dpotrf, dtrtri
 
 from mercer.compute import blas_for
-from mercer.errors import BoundWarning, ConvergenceWarning, NotPositiveDefiniteError, warn
+from mercer.errors import BoundWarning, NotPositiveDefiniteError, warn
 from mercer.inference._expansion_posterior import Spread, expansion_posterior
 from mercer.inference._relevance_classes_fast import Sequential
 from mercer.inference._relevance_classes_problem import (
@@ -40,7 +40,7 @@ from mercer.inference._relevance_classes_updates import ClassUpdates
 from mercer.inference._relevance_mode import Mode, curvature
 from mercer.inference._relevance_multinomial import Coupled
 from mercer.inference._relevance_problem import Relevance, Report
-from mercer.inference._relevance_run import checked_limit, require_memory, run
+from mercer.inference._relevance_run import checked_limit, require_memory, run, warn_of_stop
 from mercer.inference._relevance_sites import ClassSites, ScalarSites
 from mercer.inference._relevance_table import Table
 from mercer.means import Mean
@@ -155,7 +155,6 @@ def solve(
 
 def multinomial(
     problem: MultinomialProblem,
-    algorithm: str = "fast",
     *,
     tol: float = 1e-2,
     max_iter: int | None = None,
@@ -171,12 +170,9 @@ def multinomial(
     Parameters
     ----------
     problem : MultinomialProblem
-    algorithm : {"fast"}
     tol, max_iter, start, report
-        As for `solve`.
+        As for `solve`, by the algorithm "fast".
     """
-    if algorithm != "fast":
-        raise ValueError(f'algorithm must be "fast" for classes together, got {algorithm!r}')
     limit = checked_limit(tol, max_iter)
     with blas_for(0):
         table = Table(problem.columns, problem.weights)
@@ -226,24 +222,16 @@ def _warn(work: Any, status: str) -> None:
             "not what they should be; give a hyperprior that is not flat",
             BoundWarning,
         )
-    if status == "stopped":
-        warn(
-            f"the evidence was still increasing after {work.n_steps} steps; raise their limit, "
-            "`max_steps` of an estimator",
-            ConvergenceWarning,
-        )
+    warn_of_stop(status, work.n_steps)
 
 
 def posterior(
-    fit: Relevance | MultinomialRelevance,
-    basis: Basis,
-    mean: Mean | None = None,
-    scale: ArrayLike | None = None,
+    fit: Relevance | MultinomialRelevance, basis: Basis, mean: Mean | None = None
 ) -> Posterior:
     """Return the posterior process of a fit, in its degenerate form; of P coupled outputs.
 
     The likelihood's predictive probabilities, of its means and variances, integrate over the
-    weights (of `Softmax`, those of its means and covariances). A fit of `relevance` does as well.
+    weights (of `Softmax`, those of its means and covariances).
 
     Parameters
     ----------
@@ -252,15 +240,12 @@ def posterior(
         The functions in the model, in the order of `fit.indices`.
     mean : Mean, optional
         The mean functions, whose values at the rows were given.
-    scale : (P,) array, optional
-        The units of the outputs, in which the fit was not made; ones without it.
     """
     if isinstance(fit, Relevance):
         # (R'R)^-1 = F'F with F = R'^-1
         spread = Spread(InverseTriangular(np.asfortranarray(fit.factor.T)), len(fit.indices))
-        units = 1.0 if scale is None else float(np.ravel(scale)[0])
-        return expansion_posterior(basis, fit.mean, spread, 1.0, mean, units)
+        return expansion_posterior(basis, fit.mean, spread, mean=mean)
     k, P = fit.mean.shape
     F = dtrtri(fit.factor, lower=0)[0].T
     parts = tuple(Dense(np.ascontiguousarray(F[:, c * k : (c + 1) * k])) for c in range(P))
-    return Posterior(basis, fit.mean, None, parts, 0, mean, scale)
+    return Posterior(basis, fit.mean, None, parts, 0, mean)

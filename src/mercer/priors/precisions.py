@@ -246,14 +246,14 @@ def one_evidence(t: Floats, q: Floats) -> tuple[Floats, Floats]:
     return value, 0.5 * rest * (1.0 - q * x * rest)
 
 
-def number(owner: str, name: str, given: Any, *, least: float = 0.0, strict: bool = True) -> float:
-    """Return an argument as a number above `least`, or at least that; ValueError otherwise."""
+def number(owner: str, name: str, given: Any, *, strict: bool = True) -> float:
+    """Return an argument as a number above 0, or if not `strict` at least 0; else ValueError."""
     try:
         value = float(given)
     except (TypeError, ValueError):
         value = np.nan
-    if not (np.isfinite(value) and (value > least if strict else value >= least)):
-        wanted = "a positive number" if strict else f"a number of at least {least:g}"
+    if not (np.isfinite(value) and (value > 0 if strict else value >= 0)):
+        wanted = "a positive number" if strict else "a number of at least 0"
         raise ValueError(f"{owner}: {name} must be {wanted}, got {given!r}")
     return value
 
