@@ -127,17 +127,6 @@ def test_functions_that_are_not_symmetric_are_those_of_the_centres(tmp_path):
     np.testing.assert_array_equal(model.predict(X), back.predict(X))
 
 
-@pytest.mark.parametrize("estimator", [LaplacianProcessRegressor, LaplacianProcessClassifier])
-def test_one_that_is_said_to_be_symmetric_and_is_not_is_refused(estimator):
-    X, y = rows()
-    targets = y if estimator is LaplacianProcessRegressor else y > 0
-    with pytest.raises(ValueError, match=r"differs from k\(x', x\).*is_mercer=False"):
-        estimator(Callable(leaning), optimizer=None).fit(X, targets)
-    A = np.tril(KERNEL(X)) + 0.5 * np.triu(KERNEL(X), 1)
-    with pytest.raises(ValueError, match=r"must be symmetric; .*is_mercer=False"):
-        estimator("precomputed").fit(A, targets)
-
-
 def test_a_matrix_may_be_indefinite():
     X, y = rows()
     K = np.tanh(X @ X.T - 1.0)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.estimators.expansion_options import check_symmetry
 from mercer.estimators.laplacian_frame import Frame, Model
 from mercer.estimators.laplacian_options import PRIORS
 from mercer.estimators.sampled_widths import sampled_widths
@@ -49,6 +50,7 @@ def kernel_for(
         if not whole:
             return kernel, KernelSearch(kernel, [], [], "interrupted")
     kernel = kernel.anchored(rows.X)
+    check_symmetry(kernel, rows.X)
     directions = free_directions(kernel, default, estimator.prior_scale is None)
     if estimator.optimizer is None or not directions.shape[1] or no_sections:
         return kernel, None

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.estimators.expansion_options import check_functions
 from mercer.estimators.memory import available_memory, require_memory, require_sections
 from mercer.estimators.options import (
-    as_generator,
-    is_flag,
+    check_run_options,
     require_choice,
     require_count,
     require_flag,
@@ -18,7 +18,6 @@ from mercer.estimators.options import (
     require_number,
 )
 from mercer.estimators.rows import is_precomputed
-from mercer.kernels import Kernel
 from mercer.likelihoods import (
     EpsilonInsensitive,
     Gaussian,
@@ -32,9 +31,7 @@ from mercer.priors import CoefficientPrior, FeatureSelection, Laplacian, WeightD
 __all__ = [
     "CLASS_LOSSES",
     "PRIORS",
-    "check_centres",
-    "check_expansion_options",
-    "check_symmetry",
+    "check_laplacian_options",
     "class_loss",
     "most_active",
     "noise_spec",
@@ -51,11 +48,9 @@ PRIORS: dict[str, type[CoefficientPrior]] = {
 #: What a classifier may minimise.
 CLASS_LOSSES = ("logistic", "soft_margin", "quadratic_soft_margin")
 _NOISE = (Gaussian, Laplace, EpsilonInsensitive, Huber)
-# Rows on each side by which a kernel's symmetry is looked at.
-_PAIRS = 4
 
 
-def check_expansion_options(estimator: Any) -> None:
+def check_laplacian_options(estimator: Any) -> None:
     """Raise ValueError for an option of a Laplacian process that is none of its choices."""
     require_choice("prior", estimator.prior, tuple(PRIORS))
     if estimator.prior_scale is not None:
@@ -77,62 +72,10 @@ def check_expansion_options(estimator: Any) -> None:
     require_count("n_folds", estimator.n_folds, 2)
     require_count("n_penalties", estimator.n_penalties, 2)
     require_choice("optimizer", estimator.optimizer, ("search", None))
-    require_count("n_restarts", estimator.n_restarts, 0)
-    require_count("max_iter", estimator.max_iter, 1)
+    check_run_options(estimator)
     if hasattr(estimator, "normalize_y"):
         require_flag("normalize_y", estimator.normalize_y)
-    if not (is_flag(estimator.verbose) or callable(estimator.verbose)):
-        require_count("verbose", estimator.verbose, 0)
-    if estimator.functions is not None and not callable(estimator.functions):
-        raise ValueError(
-            "functions must be a function of X that returns a matrix, a column for each basis "
-            f"function, got {estimator.functions!r}"
-        )
-    centres = estimator.centres
-    try:
-        none = centres is not None and not len(centres)
-    except TypeError:
-        raise ValueError(f"centres must be rows like those of X, got {centres!r}") from None
-    if none and estimator.functions is None:
-        raise ValueError("without centres there must be functions, got neither")
-    if is_precomputed(estimator) and not (centres is None is estimator.functions):
-        raise ValueError(
-            "with a precomputed kernel the columns of the matrix are all the functions there are; "
-            "leave centres and functions out"
-        )
-    # A RandomState is not asked for a generator, since that would draw from it.
-    if not isinstance(estimator.random_state, np.random.RandomState):
-        as_generator(estimator.random_state)
-
-
-def check_centres(centres: Any, X: Any, kernel: Kernel | None) -> None:
-    """Raise ValueError where centres, if there are any, have not the columns of X."""
-    if centres is None or len(centres) == 0 or (kernel is not None and not kernel.is_numeric):
-        return
-    try:
-        got = np.shape(centres)[1:]
-    except ValueError:
-        return  # rows of different lengths, of which the kernel says so
-    wanted = np.shape(X)[1:]
-    if wanted != got:
-        raise ValueError(
-            f"centres must have the columns of X, {wanted[0]}, got shape {np.shape(centres)}"
-        )
-
-
-def check_symmetry(kernel: Kernel | None, X: Any) -> None:
-    """Raise ValueError for a kernel that says it is symmetric, and is not at some of the rows."""
-    if kernel is None or not kernel.is_symmetric or len(X) < 2:
-        return
-    some = np.unique(np.linspace(0, len(X) - 1, 2 * _PAIRS).astype(np.intp))
-    one, other = X[some[::2]], X[some[1::2]]
-    there, back = kernel(one, other), kernel(other, one).T
-    if not np.allclose(there, back, rtol=1e-6, atol=1e-9 * float(np.max(np.abs(there)))):
-        raise ValueError(
-            f"{kernel!r} is taken for symmetric, as Mercer kernels are, but k(x, x') differs from "
-            "k(x', x) at some of the rows: give a function that is not as Callable(f, "
-            "is_mercer=False)"
-        )
+    check_functions(estimator)
 
 
 def noise_spec(likelihood: Likelihood | None) -> Likelihood:

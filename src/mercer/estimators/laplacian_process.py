@@ -9,15 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mercer.errors import ConvergenceWarning, MercerWarning, UndeterminedWarning, warn
+from mercer.estimators.expansion_options import check_centres
 from mercer.estimators.laplacian_frame import Frame, Model
 from mercer.estimators.laplacian_kernel import kernel_for
-from mercer.estimators.laplacian_options import (
-    PRIORS,
-    check_centres,
-    check_expansion_options,
-    check_symmetry,
-    most_active,
-)
+from mercer.estimators.laplacian_options import PRIORS, check_laplacian_options, most_active
 from mercer.estimators.laplacian_rows import Merged
 from mercer.estimators.options import as_generator
 from mercer.estimators.preparation import all_or_nothing
@@ -76,7 +71,7 @@ class LaplacianProcess(StorableEstimator, FittedProcess):
         sample_weight : array-like of shape (n,), optional
             Powers of the likelihood: weight 2 is the row twice, weight 0 the row left out.
         """
-        check_expansion_options(self)
+        check_laplacian_options(self)
         with all_or_nothing(self):
             frame, fits = self._fit_expansion(self._prepared(X, y, sample_weight))
             self._keep_posteriors(self._keep_outputs(frame, fits))
@@ -98,7 +93,6 @@ class LaplacianProcess(StorableEstimator, FittedProcess):
         seed = int(as_generator(self.random_state).integers(2**31))
         rows = model.rows
         check_centres(self.centres, rows.X, model.kernel)
-        check_symmetry(model.kernel, rows.X)
         kernel, searched = kernel_for(self, model, seed, report)
         frame = Frame(self, kernel, model, seed)
         outputs = rows.Y.shape[1]

@@ -8,6 +8,7 @@ import numpy as np
 
 __all__ = [
     "as_generator",
+    "check_run_options",
     "check_search_options",
     "is_flag",
     "is_whole",
@@ -83,14 +84,22 @@ def check_search_options(estimator: Any) -> None:
     require_choice("hyperprior", estimator.hyperprior, ("default", None))
     if not callable(estimator.optimizer):
         require_choice("optimizer", estimator.optimizer, ("lbfgs", None))
-    require_count("n_restarts", estimator.n_restarts, 0)
-    require_count("max_iter", estimator.max_iter, 1)
-    if not (is_flag(estimator.verbose) or callable(estimator.verbose)):
-        require_count("verbose", estimator.verbose, 0)
+    check_run_options(estimator)
     require_flag("warm_start", estimator.warm_start)
     n_jobs = estimator.n_jobs
     if n_jobs is not None and not (is_whole(n_jobs) and n_jobs != 0):
         raise ValueError(f"n_jobs must be a whole number other than 0, or None, got {n_jobs!r}")
+
+
+def check_run_options(estimator: Any) -> None:
+    """Raise ValueError for a length, a seed or a report of any search that is none.
+
+    These are `n_restarts`, `max_iter`, `random_state` and `verbose`.
+    """
+    require_count("n_restarts", estimator.n_restarts, 0)
+    require_count("max_iter", estimator.max_iter, 1)
+    if not (is_flag(estimator.verbose) or callable(estimator.verbose)):
+        require_count("verbose", estimator.verbose, 0)
     # A RandomState is not asked for a generator, since that would draw from it.
     if not isinstance(estimator.random_state, np.random.RandomState):
         as_generator(estimator.random_state)

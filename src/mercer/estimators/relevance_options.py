@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.estimators.expansion_options import check_functions
 from mercer.estimators.options import (
-    as_generator,
+    check_run_options,
     is_flag,
     require_choice,
     require_count,
@@ -44,48 +45,20 @@ def check_relevance_options(estimator: Any, algorithms: tuple[str, ...]) -> None
     require_choice("optimizer", estimator.optimizer, ("lbfgs", None))
     for name in ("augment", "learn_centres"):
         require_flag(name, getattr(estimator, name))
-    require_count("n_restarts", estimator.n_restarts, 0)
-    require_count("max_iter", estimator.max_iter, 1)
+    check_run_options(estimator)
     if estimator.max_steps is not None:
         require_count("max_steps", estimator.max_steps, 1)
     require_number("tol", estimator.tol)
     if not (np.isfinite(estimator.tol) and estimator.tol > 0):
         raise ValueError(f"tol must be a positive number of nats, got {estimator.tol!r}")
-    if not (is_flag(estimator.verbose) or callable(estimator.verbose)):
-        require_count("verbose", estimator.verbose, 0)
-    _check_functions(estimator)
-    # A RandomState is not asked for a generator, since that would draw from it.
-    if not isinstance(estimator.random_state, np.random.RandomState):
-        as_generator(estimator.random_state)
-
-
-def _check_functions(estimator: Any) -> None:
-    """Raise ValueError where there are no functions, or too many."""
-    functions, centres = estimator.functions, estimator.centres
-    if functions is not None and not callable(functions):
-        raise ValueError(
-            "functions must be a function of X that returns a matrix, a column for each basis "
-            f"function, got {functions!r}"
-        )
-    try:
-        none = centres is not None and not len(centres)
-    except TypeError:
-        raise ValueError(f"centres must be rows like those of X, got {centres!r}") from None
-    if none and functions is None:
-        raise ValueError("without centres there must be functions, got neither")
+    check_functions(estimator)
+    none = estimator.centres is not None and not len(estimator.centres)
     if none and estimator.augment:
         raise ValueError("augment=True adds sections of the kernel, and there are no centres")
     if none and estimator.learn_centres:
         raise ValueError("learn_centres=True moves centres, and there are none")
-    if not is_precomputed(estimator):
-        return
-    if not (centres is None is functions):
-        raise ValueError(
-            "with a precomputed kernel the columns of the matrix are all the functions there are; "
-            "leave centres and functions out"
-        )
     for name in ("augment", "learn_centres"):
-        if getattr(estimator, name):
+        if is_precomputed(estimator) and getattr(estimator, name):
             raise ValueError(f"{name}=True needs inputs, and a precomputed kernel has none")
 
 

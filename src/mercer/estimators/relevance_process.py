@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import ConvergenceWarning, MercerWarning, warn
-from mercer.estimators.laplacian_options import check_centres
+from mercer.estimators.expansion_options import check_centres, check_symmetry
 from mercer.estimators.options import as_generator
 from mercer.estimators.process import FittedProcess
 from mercer.estimators.relevance_frame import Frame, Model, Relevant
@@ -91,6 +91,8 @@ class RelevanceProcess(StorableEstimator, FittedProcess):
         for kernel in kernels:
             check_centres(self.centres, rows.X, kernel)
         kernels = tuple(kernel.anchored(rows.X) for kernel in kernels)
+        for kernel in kernels:
+            check_symmetry(kernel, rows.X)
         frame = Frame(model, kernels, self.centres, self.functions)
         beta = frame.coefficients(rows)
         searches = self.optimizer is not None and not none and whole

@@ -30,8 +30,8 @@ class Callable(Kernel):
         A symmetric function of two objects with a number for its value; with `vectorised` a
         function of two arrays of a and b objects with an (a, b) array for its value. It may be
         called from several threads at once. One that is not symmetric, and said to be no Mercer
-        kernel, can be the kernel of an expansion (`LaplacianProcessRegressor`): the functions
-        there are f(., x_j).
+        kernel, can be the kernel of an expansion (`LaplacianProcessRegressor`,
+        `RelevanceVectorRegressor`): the functions there are f(., x_j).
     is_mercer : bool, default True
         Your word that every Gram matrix of f is positive semi-definite.
     vectorised : bool, default False
