@@ -178,6 +178,41 @@ def test_classes_that_were_fitted_one_against_the_rest(run, refused, tmp_path):
     assert "cannot be continued on-line: these posteriors cannot go on together" in said
 
 
+def test_several_expansions_are_told_why_they_cannot_go_on_together(refused, tmp_path):
+    """All classes have one likelihood, where those of Gaussian processes have one each."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(40, 2)), columns=["a", "b"])
+    labels = np.digitize(frame["a"], [-0.4, 0.4])
+    for model in (
+        mercer.RelevanceVectorClassifier(RBF(1.0), optimizer=None),
+        mercer.LaplacianProcessClassifier(RBF(1.0), prior_scale=1.0, optimizer=None),
+    ):
+        path = tmp_path / f"{type(model).__name__}.mercer"
+        mercer.save(model.fit(frame, labels), path)
+        said = refused("stream", "-m", path, "--continue-as", tmp_path / "x.mercer")
+        assert "cannot be continued on-line: these posteriors cannot go on together" in said
+
+
+def test_what_is_told_of_a_model_that_went_on_is_true_of_it(run, tmp_path):
+    """The proof was of the fit; the basis stays; later rows count in what the model tells."""
+    data, path, new = (tmp_path / name for name in ("d.csv", "m.mercer", "n.mercer"))
+    data.write_text(as_csv(make_rows(40)))
+    fit = ["fit", data, "-t", "y", "-o", path, "--method"]
+    assert "is proved to a part of" in run(*fit, "laplacian", "--prior-scale", "1").stdout
+    rows = as_csv(make_rows(5, seed=9))
+    done = run("stream", "-m", path, "--continue-as", new, stdin=rows)
+    assert "its functions stay as they are, and only their weights learn" in done.stderr
+    told = run("info", new).stdout
+    assert "proved" not in told and "functions, which stay; 5 rows have changed" in told
+
+    told = run(*fit, "online", "--max-basis", "9", "--force").stdout
+    assert "9 vectors, of 9 at the most; projections on them have cost" in told
+    run("stream", "-m", path, stdin=rows)
+    kept, told = mercer.load(path).estimator, run("info", path).stdout
+    assert f"{kept.projection_loss_:.3g} nats in 45 rows" in told
+    assert f"log evidence   {kept.log_evidence_:.6g}\n" in told
+
+
 def test_a_degenerate_model_goes_on_with_its_weights(run, refused, tmp_path):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(40, 2)), columns=["a", "b"])
@@ -253,5 +288,7 @@ def test_from_a_table_of_labels_to_a_stream(run, refused, tmp_path):
     assert "of the labels wrong" in run("info", path).stdout
     arguments = ["--method", "online-classes", "-o", tmp_path / "n.mercer"]
     assert "60 different labels" in refused("fit", data, "-t", "x", *arguments)
+    arguments[1] = "relevance-classes"
+    assert refused("fit", data, "-t", "x", *arguments).endswith("--method relevance")
     data.write_text(data.read_text().replace("low", ""))
     assert "column 'kind', has missing values" in refused("fit", data, "-t", "kind", *arguments)

@@ -33,9 +33,11 @@ from mercer.cli.progress import Pace, progress_bar
 from mercer.cli.summary import with_options
 from mercer.cli.tables import SUFFIXES
 from mercer.errors import MercerWarning, TooLargeError
+from mercer.estimators import relevance_process
 from mercer.estimators.search import warn_of_unexplained
 from mercer.evidence import Optimum, at_bounds, diagnostics
 from mercer.evidence.maximise import _MORE_NOISE
+from mercer.inference import relevance, relevance_classes
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
 COMMANDS = ["fit", "predict", "stream", "info", "demo", "reproduce"]
@@ -284,6 +286,24 @@ def test_advice_on_searches_is_for_the_command_line(name):
     ]
     (text,) = texts
     assert PYTHON.search(text) and not PYTHON.search(with_options(text))
+
+
+def _texts_of_warnings(module):
+    """Return the constant parts of what a module warns of, a text for each call."""
+    for node in ast.walk(ast.parse(inspect.getsource(module))):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "warn":
+            parts = [p for p in ast.walk(node.args[0]) if isinstance(p, ast.Constant)]
+            yield "".join(part.value for part in parts if isinstance(part.value, str))
+
+
+@pytest.mark.parametrize("module", [relevance, relevance_classes, relevance_process])
+def test_advice_on_relevance_vectors_is_for_the_command_line(module):
+    texts = list(_texts_of_warnings(module))
+    assert len(texts) >= 2
+    for text in texts:
+        said = with_options(text)
+        if "in Python" not in said:
+            assert not re.search(r"`|hyperprior|max_steps|augment", said)
 
 
 # --- on a terminal ------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from mercer.posterior import Posterior
 __all__ = ["continued", "is_online"]
 
 # What is no longer so once rows have been added.
-_PAST = ("leave_one_out", "log_evidence", "gap", "basis")
+_PAST = ("leave_one_out", "log_evidence", "gap", "basis", "expansion", "relevance_vectors")
 
 
 def is_online(model: TableModel) -> bool:
@@ -50,7 +50,8 @@ def continued(model: TableModel, source: str, max_basis: int | None) -> tuple[Ta
         options["max_basis"] = 100
     if model.of_classes:
         options["classes"] = old.classes_
-        likelihood = likelihood[0] if isinstance(given, list) else likelihood
+        # each class may have had its own, or all have had one
+        likelihood = likelihood[0] if isinstance(likelihood, list) else likelihood
     kind: Any = OnlineGPClassifier if model.of_classes else OnlineGPRegressor
     try:
         estimator = kind.from_posterior(given, likelihood, **options)
@@ -62,6 +63,8 @@ def continued(model: TableModel, source: str, max_basis: int | None) -> tuple[Ta
         f"{source} goes on with {estimator.n_basis_} of its {posterior.n_basis} basis vectors, at "
         f"a loss of {estimator.projection_loss_:.3g} nats"
     )
+    if not posterior.weight:
+        told += "; its functions stay as they are, and only their weights learn"
     summary = {k: v for k, v in model.summary.items() if k not in _PAST}
     if summary:
         summary["notes"] = [

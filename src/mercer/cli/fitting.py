@@ -63,7 +63,10 @@ def fit_table(table: Table, options: FitOptions, watch: Watch) -> TableModel:
     """
     inputs = _input_names(table, options)
     method = METHODS[options.method]
-    y = (_labels if method.of_classes else _target)(table, options.target)
+    if method.of_classes:
+        y: NDArray[Any] = _labels(table, options.target, options.method.removesuffix("-classes"))
+    else:
+        y = _target(table, options.target)
     weights = _weights(table, options.weights)
     columns, constant, notes = learn_columns(table, inputs, options.categorical)
     if not columns:
@@ -149,8 +152,8 @@ def _target(table: Table, name: str) -> Floats:
     return y
 
 
-def _labels(table: Table, name: str) -> NDArray[Any]:
-    """Return a target of classes as text."""
+def _labels(table: Table, name: str, of_numbers: str) -> NDArray[Any]:
+    """Return a target of classes as text; `of_numbers` is the method for a target of numbers."""
     values = table[name]
     lost = missing(values)
     if lost.any():
@@ -168,7 +171,7 @@ def _labels(table: Table, name: str) -> NDArray[Any]:
     if 2 * len(found) > len(labels) and len(labels) > 2:
         raise InputError(
             f"{table.source}: the target, column {name!r}, has {len(found)} different labels in "
-            f"{len(labels)} rows; for a target of numbers, --method online"
+            f"{len(labels)} rows; for a target of numbers, --method {of_numbers}"
         )
     return labels
 

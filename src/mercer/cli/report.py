@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mercer.cli.continuing import is_online
 from mercer.cli.errors import listed
 from mercer.cli.methods import METHODS
 from mercer.cli.model import TableModel
@@ -20,6 +21,10 @@ _NAME = 28
 def report(model: TableModel) -> str:
     """Return all there is to say of a model."""
     summary = model.summary
+    if is_online(model):  # it has learned since the summary was written
+        summary = {**summary, "online": _online(model.estimator)}
+        if "log_evidence" in summary:
+            summary["log_evidence"] = float(model.estimator.log_evidence_)
     sections = [_data(model), _quality(summary), _relevance(summary), _remarks(summary)]
     return "\n\n".join("\n".join(lines) for lines in sections if lines)
 
@@ -82,6 +87,8 @@ def _quality(summary: dict[str, Any]) -> list[str]:
         lines.append(f"likelihood     {known['likelihood']}")
     if "relevance_vectors" in summary:
         lines.append(f"functions      {summary['relevance_vectors']} kept of those at all rows")
+    if "online" in summary:
+        lines.append(f"basis          {summary['online']}")
     lines += _stream(summary)
     left = summary.get("leave_one_out")
     if left:
@@ -93,6 +100,17 @@ def _quality(summary: dict[str, Any]) -> list[str]:
             f"  coverage     {100 * left['coverage_95']:.1f}% of the rows in their 95% intervals",
         ]
     return lines
+
+
+def _online(estimator: Any) -> str:
+    """Return what the basis of an on-line model is, and what it has cost."""
+    count, rows = estimator.n_basis_, estimator.n_seen_
+    if not estimator.posterior_.weight:
+        return f"{count} functions, which stay; {rows} rows have changed their weights"
+    return (
+        f"{count} vectors, of {estimator.max_basis} at the most; projections on them have cost "
+        f"{estimator.projection_loss_:.3g} nats in {rows} rows"
+    )
 
 
 def _stream(summary: dict[str, Any]) -> list[str]:

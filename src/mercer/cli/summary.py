@@ -179,6 +179,18 @@ _INSTEAD = [
     (r" \(kept as `jitter_`\)", ""),
     (r"SparseGPRegressor and .* are made", "--method sparse is made"),
     (r"; raise max_basis, with warm_start.*", "; SparseGreedyGPRegressor in Python has max_basis"),
+    (r"; give `noise` if it is known", ""),
+    (
+        r"; give a hyperprior that is not flat",
+        "; --method laplacian-classes has a prior that bounds them",
+    ),
+    (
+        r"raise (?:their limit, `(max_steps)` of an estimator|(max_iter))",
+        r"the estimator in Python has \1\2 to raise",
+    ),
+    (r"another kernel, or a larger prior_scale", "another --kernel, or a larger --prior-scale"),
+    (r", or give likelihood and prior_scale", ""),
+    (r"\. augment=True has them grow.*", ""),
     (r"Raise n_inducing, to (\d+) say", r"SparseGPRegressor(n_inducing=\1) in Python has more"),
 ]
 
