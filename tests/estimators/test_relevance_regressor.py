@@ -1,4 +1,4 @@
-"""`RelevanceVectorRegressor`: what it solves, predicts and keeps, and what it refuses."""
+"""`RelevanceVectorRegressor`: what it solves, predicts and keeps."""
 
 from __future__ import annotations
 
@@ -10,27 +10,13 @@ from scipy.stats import multivariate_normal
 
 import mercer
 from mercer import OnlineGPRegressor, RelevanceVectorRegressor
-from mercer.errors import BoundWarning, ConvergenceWarning, MercerWarning
-from mercer.estimators import relevance_process
-from mercer.estimators.laplacian_rows import merged
-from mercer.estimators.relevance_frame import Frame, Model
-from mercer.evidence.relevance_engines import Numbers
+from mercer.errors import MercerWarning
 from mercer.kernels import RBF, Callable, Linear, Tanh
 from mercer.likelihoods import StudentT
 from mercer.means import Constant
-from mercer.priors import Flat, GammaPrecision
+from mercer.priors import GammaPrecision
 
-HELD = {"kernel": RBF(1.0), "optimizer": None}
-
-
-def rows(n=80, seed=0, noise=0.1):
-    rng = np.random.default_rng(seed)
-    X = rng.uniform(-3, 3, (n, 1))
-    return X, 2.0 + np.sinc(X[:, 0]) + noise * rng.standard_normal(n)
-
-
-def waves(X):
-    return np.column_stack([np.sin(X[:, 0]), X[:, 0], np.cos(3.0 * X[:, 0])])
+from .relevance_data import HELD, rows, waves
 
 
 def overlap(a, b):
@@ -290,130 +276,3 @@ def test_pruning_and_going_on():
     before = online.predict(X[:1])[0]
     online.partial_fit(np.repeat(X[:1], 50, axis=0), np.full(50, 5.0))
     assert online.predict(X[:1])[0] > before + 0.1
-
-
-# --- data on which others fail --------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("options", [{}, HELD, {"mean": "zero"}, {"robust": True}], ids=str)
-@pytest.mark.parametrize("name", ["constant", "zero", "one row", "twice", "same columns", "exact"])
-def test_odd_data(name, options):
-    X, y = rows(30)
-    X, y = {
-        "constant": (X, np.full(30, 3.0)),
-        "zero": (X, np.zeros(30)),
-        "one row": (X[:1], y[:1]),
-        "twice": (np.repeat(X[:6], 5, axis=0), y),
-        "same columns": (np.hstack([X, X, np.ones_like(X)]), y),
-        "exact": (X, np.sinc(X[:, 0])),
-    }[name]
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        model = RelevanceVectorRegressor(**options).fit(X, y)
-    if name == "exact" and model.noise_variance_ <= 1.01e-8 * np.var(y):
-        assert any(issubclass(w.category, BoundWarning) for w in caught)
-    mean, std = model.predict(X[:4], return_std=True)
-    assert np.all(np.isfinite(mean)) and np.all(std > 0)
-    assert model.n_relevance_ > 0 or model.mean_.value is not None
-    if name in ("constant", "zero"):
-        np.testing.assert_allclose(mean, y[:4], atol=2e-3)
-
-
-def test_steps_may_be_limited():
-    X, y = rows()
-    with pytest.warns(ConvergenceWarning, match="max_steps"):
-        model = RelevanceVectorRegressor(max_steps=2, **HELD).fit(X, y)
-    assert model.status_ == "stopped"
-
-
-@pytest.mark.parametrize("count", [1, 4, 15])
-def test_a_fit_that_is_interrupted_keeps_the_best_so_far(count):
-    X, y = rows(40)
-    seen = []
-
-    def report(*told):
-        seen.append(told)
-        if len(seen) == count:
-            raise KeyboardInterrupt
-
-    with pytest.warns(ConvergenceWarning, match="interrupted"):
-        model = RelevanceVectorRegressor(verbose=report).fit(X, y)
-    assert model.status_ == "interrupted" and len(seen) == count
-    assert np.all(np.isfinite(model.predict(X, return_std=True)))
-
-
-# --- refusals -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"algorithm": "quick"}, "algorithm must be one of"),
-        ({"hyperprior": "gamma"}, "hyperprior must be None"),
-        ({"hyperprior": GammaPrecision}, "forget the brackets"),
-        ({"noise": -1.0}, "noise must be a positive variance"),
-        ({"noise_prior": 3.0}, "two numbers of at least 0"),
-        ({"robust": "yes"}, "robust must be True"),
-        ({"robust": True, "algorithm": "em"}, "goes with algorithm='fast'"),
-        ({"tol": 0.0}, "tol must be a positive"),
-        ({"kernel": []}, "empty list"),
-        ({"kernel": [RBF(), None]}, "must be a kernel"),
-        ({"kernel": [RBF(), Callable(overlap)]}, "cannot be taken together"),
-        ({"functions": 3}, "functions must be a function"),
-        ({"centres": 3}, "centres must be rows"),
-        ({"centres": np.empty((0, 1))}, "must be functions"),
-        ({"centres": np.ones((2, 3))}, "columns of X"),
-        ({"kernel": "precomputed", "augment": True}, "needs inputs"),
-        ({"kernel": Callable(overlap), "learn_centres": True}, "inputs of numbers"),
-        ({"optimizer": "adam"}, "optimizer must be one of"),
-    ],
-    ids=str,
-)
-def test_refusals(options, words):
-    X, y = rows(10)
-    X = [f"{x:.3f}" for x in X[:, 0]] if isinstance(options.get("kernel"), Callable) else X
-    X = np.eye(10) if options.get("kernel") == "precomputed" else X
-    with pytest.raises(ValueError, match=words):
-        RelevanceVectorRegressor(**options).fit(X, y)
-
-
-# --- many rows ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "options", [{}, {"centres": np.linspace(-3, 3, 12)[:, None]}], ids=["rows", "centres"]
-)
-def test_more_rows_than_a_kernel_is_chosen_by(monkeypatch, options):
-    monkeypatch.setattr(relevance_process, "_ROWS", 60)
-    X, y = rows(150)
-    X[::7] = X[1::7][: len(X[::7])]  # centres that several rows have
-    kernels = [RBF(0.5), RBF(0.1)]
-    model = RelevanceVectorRegressor(kernels, functions=waves, tol=0.1, **options).fit(X, y)
-    # with the kernels that were found, nothing is lost against a fit of its own
-    held = RelevanceVectorRegressor(model.kernel_, functions=waves, optimizer=None, **options)
-    reached = held.fit(X, y).log_marginal_likelihood_value_
-    assert model.log_marginal_likelihood_value_ > reached - 3.0
-    parts = [k(X, own) for k, own in zip(model.kernel_, model.relevance_, strict=True)]
-    parts.append(waves(X)[:, model.function_indices_])
-    by_hand = np.hstack(parts) @ model.weights_ + model.mean_.value
-    np.testing.assert_allclose(model.predict(X), by_hand, rtol=1e-9)
-
-
-def test_models_of_some_rows_are_models_of_all():
-    X, y = rows(40)
-    X[5] = X[3]
-    own = merged(X, y[:, None], None, np.arange(40), RBF(1.0))
-    some = own.take(np.arange(0, 40, 3))
-    engine = lambda r, offset, always: Numbers(r.Y, offset, None, Flat(), always)  # noqa: E731
-    model = Model(own, None, Constant(), np.ones(1), True, engine)
-    frame = Frame(model, (RBF(1.0), Tanh(0.5)), None, waves)
-    beta = frame.coefficients(own)
-    few = frame.dictionary(some)
-    found = frame.engine(some, beta).solve(few.columns(), None, 0.1)
-    carried = frame.carried(some, own, found)
-    got = frame.dictionary(own).columns().take(carried[0].fit.indices)
-    rows_of = np.flatnonzero(np.isin(own.first, some.first))
-    wanted = few.columns().take(found[0].fit.indices)
-    order = np.argsort(found[0].fit.precisions)
-    same = np.argsort(carried[0].fit.precisions)
-    np.testing.assert_allclose(got[rows_of][:, same], wanted[:, order], rtol=1e-12)

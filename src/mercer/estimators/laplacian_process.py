@@ -10,16 +10,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from mercer.errors import ConvergenceWarning, MercerWarning, UndeterminedWarning, warn
 from mercer.estimators.expansion_options import check_centres
+from mercer.estimators.expansion_process import ExpansionProcess, single
 from mercer.estimators.laplacian_frame import Frame, Model
 from mercer.estimators.laplacian_kernel import kernel_for
 from mercer.estimators.laplacian_options import PRIORS, check_laplacian_options, most_active
 from mercer.estimators.laplacian_rows import Merged
 from mercer.estimators.options import as_generator
 from mercer.estimators.preparation import all_or_nothing
-from mercer.estimators.process import FittedProcess
 from mercer.estimators.rows import is_precomputed
 from mercer.estimators.search import report_of
-from mercer.estimators.state import StorableEstimator
 from mercer.evidence.expansion_choice import choose, larger
 from mercer.evidence.expansion_fit import fit_targets
 from mercer.evidence.expansion_targets import Chosen, Fitted
@@ -27,7 +26,7 @@ from mercer.evidence.optimum import Report, tell
 from mercer.evidence.pattern_search import KernelSearch
 from mercer.inference._columns import Columns
 from mercer.means import Mean
-from mercer.posterior import Posterior, PrecomputedPredictive, Predictive, Stacked
+from mercer.posterior import Posterior
 
 __all__ = ["LaplacianProcess"]
 
@@ -39,7 +38,7 @@ _CHOICE_ROWS = 5000
 _STATUS = ("interrupted", "stopped", "certified")
 
 
-class LaplacianProcess(StorableEstimator, FittedProcess):
+class LaplacianProcess(ExpansionProcess):
     """Adds the fit of kernel expansions to an estimator. It stands before the other bases."""
 
     prior: str
@@ -148,7 +147,6 @@ class LaplacianProcess(StorableEstimator, FittedProcess):
 
     def _keep(self, frame: Frame, fits: list[Fitted], searched: KernelSearch | None) -> None:
         """Set the fitted attributes that do not depend on what the targets are."""
-        one = len(fits) == 1
         indices = [fit.solution.indices for fit in fits]
         m = len(frame.centres)
         numbers = frame.numbers
@@ -160,11 +158,11 @@ class LaplacianProcess(StorableEstimator, FittedProcess):
         paths = [_record(fit.chosen) for fit in fits]
         self.kernel_ = frame.kernel
         self._pairwise = is_precomputed(self)
-        self.basis_indices_ = sections[0] if one else sections
-        self.function_indices_ = others[0] if one else others
-        self.coef_ = coef[0] if one else coef
-        self.prior_ = priors[0] if one else priors
-        self.path_ = paths[0] if one else paths
+        self.basis_indices_ = single(sections)
+        self.function_indices_ = single(others)
+        self.coef_ = single(coef)
+        self.prior_ = single(priors)
+        self.path_ = single(paths)
         self.n_active_ = int(sum(map(len, indices)))
         self.objective_ = float(sum(fit.objective for fit in fits))
         self.dual_objective_ = float(sum(fit.dual for fit in fits))
@@ -188,36 +186,6 @@ class LaplacianProcess(StorableEstimator, FittedProcess):
                     f"{self.max_iter} kernels were tried); raise max_iter",
                     ConvergenceWarning,
                 )
-
-    def _keep_posteriors(self, posteriors: list[Posterior]) -> None:
-        """Keep the posterior, or those of several functions side by side."""
-        for name in ("posterior_", "posteriors_"):
-            self.__dict__.pop(name, None)
-        if len(posteriors) == 1:
-            self.posterior_ = posteriors[0]
-        else:
-            self.posteriors_ = posteriors
-
-    def _absent(self, name: str) -> str | None:
-        if name == "posterior_" and "posteriors_" in self.__dict__:
-            return (
-                "there is no posterior_ of several functions, which have basis functions of their "
-                "own: posteriors_ is the list of them, one an output or a class"
-            )
-        return None
-
-    def _posteriors(self) -> list[Posterior]:
-        several = "posteriors_" in self.__dict__
-        return self.posteriors_ if several else [self.posterior_]
-
-    @property
-    def predictive_(self) -> Predictive:
-        """The fitted process, as predictions ask it; several functions side by side."""
-        self._models()  # which raises where there is none
-        members: list[Predictive] = list(self._posteriors())
-        if self._pairwise:
-            members = [PrecomputedPredictive(posterior) for posterior in self._posteriors()]
-        return members[0] if len(members) == 1 else Stacked(members)
 
     def _mean_of(self, frame: Frame, fits: list[Fitted]) -> Mean:
         """Return the mean with the coefficients that were found, in the targets' units."""

@@ -75,11 +75,11 @@ class FittedProcess:
         members: list[Predictive] = list(self._posteriors())
         if self._pairwise:
             members = [PrecomputedPredictive(posterior) for posterior in self._posteriors()]
-        return Stacked(members) if self._has_parts else members[0]
+        return Stacked(members) if len(members) > 1 else members[0]
 
     def _posteriors(self) -> list[Posterior]:
         """Return the posterior of each part that was fitted by itself."""
-        return self.posteriors_ if self._has_parts else [self.posterior_]
+        return self.posteriors_ if "posteriors_" in vars(self) else [self.posterior_]
 
     def _new_inputs(self, X: Any) -> Any:
         """Return rows to predict, checked: inputs as the kernel takes them, or of its matrix."""

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_consistent_length
 from mercer import means
 from mercer.estimators.class_options import binary_likelihood
 from mercer.estimators.classifier import BayesianClassifier
+from mercer.estimators.expansion_process import single
 from mercer.estimators.inputs import require_targets
 from mercer.estimators.labels import checked_labels, codes_of, hard_targets
 from mercer.estimators.laplacian_rows import Merged, merged
@@ -26,7 +27,6 @@ from mercer.estimators.relevance_options import (
 )
 from mercer.estimators.relevance_process import RelevanceProcess, median_variance
 from mercer.estimators.rows import checked_inputs, is_precomputed, kept_weights
-from mercer.evidence.defaults import default_class_kernel
 from mercer.evidence.optimum import Report
 from mercer.evidence.relevance_engines import Machines
 from mercer.evidence.relevance_label_engines import Apart, Together
@@ -130,8 +130,6 @@ likelihood_, mean_, posterior_, predictive_, history_, n_iter_, status_
 
     posterior_: Any
 
-    _has_labels = True
-
     def __init__(
         self,
         kernel: Any = None,
@@ -207,10 +205,6 @@ likelihood_, mean_, posterior_, predictive_, history_, n_iter_, status_
             self._warn_of_far(X)
         return found
 
-    def _default_kernel(self, widths: Floats) -> Kernel:
-        kernel: Kernel = default_class_kernel(widths, 1.0).kernel
-        return kernel
-
     def _prepared(self, X: Any, y: Any, sample_weight: ArrayLike | None, link: Likelihood) -> Model:
         """Return the model and its rows, checked."""
         require_targets(self, y)
@@ -252,7 +246,7 @@ likelihood_, mean_, posterior_, predictive_, history_, n_iter_, status_
             model = some.Y, offset, own, hyperprior, link, always
             return Apart(*model, self.algorithm, self.max_steps)
 
-        return Model(rows, kernels, mean, np.ones(Y.shape[1]), False, engine)
+        return Model(rows, kernels, mean, np.ones(Y.shape[1]), True, engine)
 
     def _check_together(self, link: Likelihood) -> None:
         """Raise ValueError for what does not go with classes that are fitted together."""
@@ -284,9 +278,8 @@ likelihood_, mean_, posterior_, predictive_, history_, n_iter_, status_
         counts = [len(fit.indices) - own.n_mean for fit, own in zip(fits, kept, strict=True)]
         weights = [fit.mean[:k] for fit, k in zip(fits, counts, strict=True)]
         precisions = [fit.precisions[:k] for fit, k in zip(fits, counts, strict=True)]
-        single = len(fits) == 1
-        self.weights_ = weights[0] if single else weights
-        self.precisions_ = precisions[0] if single else precisions
+        self.weights_ = single(weights)
+        self.precisions_ = single(precisions)
         self.likelihood_ = Softmax(len(self.classes_)) if self._together else link
         self.mean_ = self._mean_of(frame, posteriors, kept)
         self.log_marginal_likelihood_value_ = float(sum(fit.log_evidence for fit in fits))
@@ -295,7 +288,7 @@ likelihood_, mean_, posterior_, predictive_, history_, n_iter_, status_
             augmented = [
                 self._augment(frame, end, p, own, link) for p, own in enumerate(posteriors)
             ]
-        self._keep_posteriors(frame.model.rows.X, posteriors, augmented, kept)
+        self._keep_relevance(frame.model.rows.X, posteriors, augmented, kept)
 
     def _mean_of(self, frame: Frame, posteriors: list[Posterior], kept: list[Relevant]) -> Any:
         """Return the mean with the coefficients that were found."""

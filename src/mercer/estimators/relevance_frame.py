@@ -34,7 +34,7 @@ class Model(NamedTuple):
     kernels : one or more; None for the default one
     mean : of the function
     scale : (P,) the units of the outputs
-    centred : whether coefficients of the mean have their priors about least squares, or about 0
+    has_labels : whether targets are labels
     engine : given rows, what is subtracted from their targets (n, P), and how many functions never
         leave the model: the engine
     """
@@ -43,7 +43,7 @@ class Model(NamedTuple):
     kernels: tuple[Kernel, ...] | None
     mean: Mean
     scale: Floats
-    centred: bool
+    has_labels: bool
     engine: Callable[[Merged, Floats, int], Machines]
 
 
@@ -114,11 +114,12 @@ class Frame:
     def coefficients(self, rows: Merged) -> Floats:
         """Return about what the coefficients of the mean's regressors have their priors, (r, P).
 
-        Those of least squares, so that a shift of the targets is one of the predictions.
+        Those of least squares, so that a shift of the targets is one of the predictions; 0 for
+        labels.
         """
         H, root = self._regressors(rows.X), np.sqrt(rows.weights)[:, None]
         left = rows.Y - self.fixed(rows)
-        if not (H.shape[1] and self.model.centred):
+        if self.model.has_labels or not H.shape[1]:
             return np.zeros((H.shape[1], rows.Y.shape[1]))
         return np.asarray(np.linalg.lstsq(root * H, root * left, rcond=None)[0])
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mercer import means
+from mercer.estimators.expansion_process import single
 from mercer.estimators.laplacian_rows import Merged, merged
 from mercer.estimators.options import require_flag, require_number
 from mercer.estimators.precomputed import over_row_numbers
@@ -211,7 +212,6 @@ class RelevanceVectorRegressor(RelevanceProcess, BayesianRegressor):
     """
 
     posterior_: Any
-    _rich = True
 
     def __init__(
         self,
@@ -349,7 +349,7 @@ class RelevanceVectorRegressor(RelevanceProcess, BayesianRegressor):
                 self.max_steps,
             )
 
-        return Model(own, kernels, mean, scale, True, engine), rows
+        return Model(own, kernels, mean, scale, False, engine), rows
 
     def _known_noise(self, given: Parameter | None) -> float | None:
         """Return the variance of noise that is known, here or by the kernel; None to learn it."""
@@ -390,9 +390,8 @@ class RelevanceVectorRegressor(RelevanceProcess, BayesianRegressor):
             augmented = [
                 self._augment(frame, end, p, posterior) for p, posterior in enumerate(posteriors)
             ]
-        single = len(fits) == 1
-        self.weights_ = weights[0] if single else weights
-        self.precisions_ = precisions[0] if single else precisions
+        self.weights_ = single(weights)
+        self.precisions_ = single(precisions)
         self.noise_variance_ = float(noise[0]) if one else noise
         heavy, degrees = degrees_of(self.robust)
         v = float(noise[0] / units[0] ** 2)
@@ -409,7 +408,7 @@ class RelevanceVectorRegressor(RelevanceProcess, BayesianRegressor):
         total = float(np.sum(model.rows.weights))
         evidence = sum(fit.log_evidence for fit in fits) - total * np.sum(np.log(scale))
         self.log_marginal_likelihood_value_ = float(evidence)
-        self._keep_posteriors(model.rows.X, posteriors, augmented, kept)
+        self._keep_relevance(model.rows.X, posteriors, augmented, kept)
 
     def _augment(
         self, frame: Frame, end: Ended, p: int, posterior: Posterior

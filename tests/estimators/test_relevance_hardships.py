@@ -1,0 +1,60 @@
+"""Relevance vectors for numbers where others fail, and where a fit is cut short."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+from mercer import RelevanceVectorRegressor
+from mercer.errors import BoundWarning, ConvergenceWarning
+
+from .relevance_data import HELD, rows
+
+
+@pytest.mark.parametrize("options", [{}, HELD, {"mean": "zero"}, {"robust": True}], ids=str)
+@pytest.mark.parametrize("name", ["constant", "zero", "one row", "twice", "same columns", "exact"])
+def test_odd_data(name, options):
+    X, y = rows(30)
+    X, y = {
+        "constant": (X, np.full(30, 3.0)),
+        "zero": (X, np.zeros(30)),
+        "one row": (X[:1], y[:1]),
+        "twice": (np.repeat(X[:6], 5, axis=0), y),
+        "same columns": (np.hstack([X, X, np.ones_like(X)]), y),
+        "exact": (X, np.sinc(X[:, 0])),
+    }[name]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = RelevanceVectorRegressor(**options).fit(X, y)
+    if name == "exact" and model.noise_variance_ <= 1.01e-8 * np.var(y):
+        assert any(issubclass(w.category, BoundWarning) for w in caught)
+    mean, std = model.predict(X[:4], return_std=True)
+    assert np.all(np.isfinite(mean)) and np.all(std > 0)
+    assert model.n_relevance_ > 0 or model.mean_.value is not None
+    if name in ("constant", "zero"):
+        np.testing.assert_allclose(mean, y[:4], atol=2e-3)
+
+
+def test_steps_may_be_limited():
+    X, y = rows()
+    with pytest.warns(ConvergenceWarning, match="max_steps"):
+        model = RelevanceVectorRegressor(max_steps=2, **HELD).fit(X, y)
+    assert model.status_ == "stopped"
+
+
+@pytest.mark.parametrize("count", [1, 4, 15])
+def test_a_fit_that_is_interrupted_keeps_the_best_so_far(count):
+    X, y = rows(40)
+    seen = []
+
+    def report(*told):
+        seen.append(told)
+        if len(seen) == count:
+            raise KeyboardInterrupt
+
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        model = RelevanceVectorRegressor(verbose=report).fit(X, y)
+    assert model.status_ == "interrupted" and len(seen) == count
+    assert np.all(np.isfinite(model.predict(X, return_std=True)))
