@@ -134,7 +134,11 @@ def test_refusals(options, text):
 
 
 def test_heuristic_sweeps_may_forget():
-    streaming(forget=0.1, n_sweeps=2, recycle="heuristic", optimizer=None).fit(X, Y)
+    model = streaming(forget=0.1, n_sweeps=2, recycle="heuristic", optimizer=None).fit(X, Y)
+    twice = streaming(forget=0.1, optimizer=None).fit(X, Y).partial_fit(X, Y)
+    np.testing.assert_array_equal(model.predict(X), twice.predict(X))
+    once = streaming(n_sweeps=2, recycle="heuristic", optimizer=None).fit(X, Y)
+    assert np.max(np.abs(model.predict(X) - once.predict(X))) > 1e-3
 
 
 def test_ctrl_c_keeps_what_was_learned(monkeypatch):

@@ -29,7 +29,7 @@ from mercer.estimators.relevance_process import RelevanceProcess, median_varianc
 from mercer.estimators.rows import checked_inputs, is_precomputed, kept_weights
 from mercer.evidence.optimum import Report
 from mercer.evidence.relevance_engines import Machines
-from mercer.evidence.relevance_label_engines import Apart, Together
+from mercer.evidence.relevance_label_engines import Classes, Labels
 from mercer.evidence.relevance_search import Ended
 from mercer.inference import relevance_classes
 from mercer.kernels import Kernel
@@ -242,9 +242,9 @@ likelihood_, mean_, posterior_, predictive_, history_, n_iter_, status_
         def engine(some: Merged, offset: Floats, always: int) -> Machines:
             own = None if np.all(some.weights == 1.0) else some.weights
             if self._together:
-                return Together(some.Y, offset, own, hyperprior, always, self.max_steps)
+                return Classes(some.Y, offset, own, hyperprior, always, self.max_steps)
             model = some.Y, offset, own, hyperprior, link, always
-            return Apart(*model, self.algorithm, self.max_steps)
+            return Labels(*model, self.algorithm, self.max_steps)
 
         return Model(rows, kernels, mean, np.ones(Y.shape[1]), True, engine)
 

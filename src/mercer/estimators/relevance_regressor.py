@@ -30,12 +30,12 @@ from mercer.evidence.defaults import output_units
 from mercer.evidence.optimum import Report
 from mercer.evidence.relevance_engines import Numbers
 from mercer.evidence.relevance_search import Ended
-from mercer.inference._expansion_posterior import Spread, expansion_posterior
+from mercer.inference._expansion_posterior import expansion_posterior
 from mercer.inference.relevance import ALGORITHMS
 from mercer.kernels import Kernel
 from mercer.likelihoods import Gaussian, StudentT
 from mercer.params import Parameter
-from mercer.posterior import AugmentedExpansion, InverseTriangular, Posterior
+from mercer.posterior import AugmentedExpansion, Posterior
 from mercer.registry import storable
 
 __all__ = ["RelevanceVectorRegressor"]
@@ -377,10 +377,9 @@ class RelevanceVectorRegressor(RelevanceProcess, BayesianRegressor):
         for p, (fit, own) in enumerate(zip(fits, kept, strict=True)):
             coef, k = np.array(fit.mean), len(fit.mean) - own.n_mean
             coef[k:] += beta[:, p]
-            spread = Spread(InverseTriangular(np.asfortranarray(fit.factor.T)), len(coef))
             ratio, fixed = float(units[p] / scale[p]), frame.fixed_mean(p)
             posteriors.append(
-                expansion_posterior(own.basis, coef, spread, ratio, fixed, float(units[p]))
+                expansion_posterior(own.basis, coef, fit.spread, ratio, fixed, float(units[p]))
             )
             weights.append(scale[p] * coef[:k])
             precisions.append(fit.precisions[:k] / scale[p] ** 2)

@@ -20,14 +20,14 @@ from mercer.inference.relevance_classes import (
 )
 from mercer.likelihoods import Likelihood
 
-__all__ = ["Apart", "Together"]
+__all__ = ["Classes", "Labels"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
-class Apart:
+class Labels:
     """Columns of labels -1 and 1, each with a machine of its own.
 
     Y, mean : (n, P) labels, and the part of the latent functions that is fixed
@@ -90,11 +90,11 @@ class Apart:
 
 
 @dataclass(frozen=True)
-class Together:
+class Classes:
     """Labels of P classes, with one machine for all of them.
 
     Y, mean : (n, P) distributions over the classes, and the fixed part of the latent functions
-    weights, hyperprior, n_always, max_steps : as of `Apart`
+    weights, hyperprior, n_always, max_steps : as of `Labels`
     """
 
     Y: Floats

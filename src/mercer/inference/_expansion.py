@@ -21,12 +21,12 @@ from mercer.posterior import (
     Predictive,
 )
 
-__all__ = ["Expansion", "basis_factor", "expansion", "same_rows", "values_and_norm"]
+__all__ = ["MeanExpansion", "basis_factor", "mean_expansion", "same_rows", "values_and_norm"]
 
 Floats = NDArray[np.float64]
 
 
-class Expansion(NamedTuple):
+class MeanExpansion(NamedTuple):
     """A mean function and a sum of kernel sections, and the rows as their kernel takes them."""
 
     basis: Basis
@@ -39,7 +39,7 @@ class Expansion(NamedTuple):
         return self.basis.kernel
 
 
-def expansion(predictive: Predictive, X: Any) -> Expansion:
+def mean_expansion(predictive: Predictive, X: Any) -> MeanExpansion:
     """Return the mean of a predictive as an expansion, or say why it is none."""
     if isinstance(predictive, IndependentPredictive):
         predictive = predictive.process
@@ -65,7 +65,7 @@ def expansion(predictive: Predictive, X: Any) -> Expansion:
     X = predictive.kernel.inputs(X)
     if len(X) == 0:
         raise ValueError("at least one row is wanted, got none")
-    return Expansion(predictive.basis, predictive.alpha, predictive.mean_function, X)
+    return MeanExpansion(predictive.basis, predictive.alpha, predictive.mean_function, X)
 
 
 def _row_numbers(predictive: PrecomputedPredictive, X: Any) -> Floats:

@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mercer.inference._columns import Columns
+from mercer.inference._expansion_posterior import Spread
+from mercer.posterior.factors import InverseTriangular
 
 __all__ = ["Hyperprior", "Relevance", "RelevanceProblem", "Report", "check_rows", "is_flat"]
 
@@ -140,3 +142,8 @@ class Relevance(NamedTuple):
     status: str
     n_iterations: int
     objective: float
+
+    @property
+    def spread(self) -> Spread:
+        """The posterior covariance of the coefficients: (R'R)^-1 = F'F with F = R'^-1."""
+        return Spread(InverseTriangular(np.asfortranarray(self.factor.T)), len(self.indices))

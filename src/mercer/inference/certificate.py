@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mercer.inference import quadratic
-from mercer.inference._expansion import basis_factor, expansion, same_rows, values_and_norm
+from mercer.inference._expansion import basis_factor, mean_expansion, same_rows, values_and_norm
 from mercer.inference.duals import (
     Dual,
     LowRank,
@@ -133,7 +133,7 @@ def certify(
     if dual not in DUALS:
         raise ValueError(f"dual must be one of {', '.join(map(repr, DUALS))}, got {dual!r}")
     max_steps = _count(max_steps)
-    model = expansion(predictive, X)
+    model = mean_expansion(predictive, X)
     kernel, alpha, scale = model.kernel, model.alpha, predictive.scale
     X, n, P = model.X, len(model.X), len(scale)
     targets = np.asarray(Y, dtype=float)

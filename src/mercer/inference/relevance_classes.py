@@ -29,7 +29,7 @@ from scipy.linalg.lapack import dpotrf, dtrtri
 
 from mercer.compute import blas_for
 from mercer.errors import BoundWarning, NotPositiveDefiniteError, warn
-from mercer.inference._expansion_posterior import Spread, expansion_posterior
+from mercer.inference._expansion_posterior import expansion_posterior
 from mercer.inference._relevance_classes_fast import Sequential
 from mercer.inference._relevance_classes_problem import (
     ClassesProblem,
@@ -45,7 +45,7 @@ from mercer.inference._relevance_sites import ClassSites, ScalarSites
 from mercer.inference._relevance_table import Table
 from mercer.means import Mean
 from mercer.posterior import Basis, Posterior
-from mercer.posterior.factors import Dense, InverseTriangular
+from mercer.posterior.factors import Dense
 
 __all__ = [
     "ALGORITHMS",
@@ -242,9 +242,7 @@ def posterior(
         The mean functions, whose values at the rows were given.
     """
     if isinstance(fit, Relevance):
-        # (R'R)^-1 = F'F with F = R'^-1
-        spread = Spread(InverseTriangular(np.asfortranarray(fit.factor.T)), len(fit.indices))
-        return expansion_posterior(basis, fit.mean, spread, mean=mean)
+        return expansion_posterior(basis, fit.mean, fit.spread, mean=mean)
     k, P = fit.mean.shape
     F = dtrtri(fit.factor, lower=0)[0].T
     parts = tuple(Dense(np.ascontiguousarray(F[:, c * k : (c + 1) * k])) for c in range(P))
