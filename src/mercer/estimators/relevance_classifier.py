@@ -275,11 +275,9 @@ likelihood_, mean_, posterior_, predictive_, history_, n_iter_, status_
             )
             for p, (fit, own) in enumerate(zip(fits, kept, strict=True))
         ]
-        counts = [len(fit.indices) - own.n_mean for fit, own in zip(fits, kept, strict=True)]
-        weights = [fit.mean[:k] for fit, k in zip(fits, counts, strict=True)]
-        precisions = [fit.precisions[:k] for fit, k in zip(fits, counts, strict=True)]
-        self.weights_ = single(weights)
-        self.precisions_ = single(precisions)
+        pairs = [(fit, own.n_relevance) for fit, own in zip(fits, kept, strict=True)]
+        self.weights_ = single([fit.mean[:k] for fit, k in pairs])
+        self.precisions_ = single([fit.precisions[:k] for fit, k in pairs])
         self.likelihood_ = Softmax(len(self.classes_)) if self._together else link
         self.mean_ = self._mean_of(frame, posteriors, kept)
         self.log_marginal_likelihood_value_ = float(sum(fit.log_evidence for fit in fits))

@@ -66,6 +66,11 @@ class Relevant(NamedTuple):
         """How many sections there are, of all kernels, which come first."""
         return sum(len(own) for own in self.sections)
 
+    @property
+    def n_relevance(self) -> int:
+        """How many functions there are beside the mean's."""
+        return self.n_sections + len(self.functions)
+
 
 @dataclass(frozen=True)
 class Frame:

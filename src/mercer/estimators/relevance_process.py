@@ -90,8 +90,7 @@ class RelevanceProcess(ExpansionProcess):
         self.relevance_indices_ = single(indices)
         self.relevance_ = single(inputs)
         self.function_indices_ = single([each.functions for each in kept])
-        counts = [len(fit.indices) - each.n_mean for fit, each in zip(fits, kept, strict=True)]
-        self.n_relevance_ = sum(counts)
+        self.n_relevance_ = sum(each.n_relevance for each in kept)
         self.status_ = end.status
         self.n_iter_ = max(1, sum(int(fit.n_iterations) for fit in fits))
         return kept

@@ -375,7 +375,7 @@ class RelevanceVectorRegressor(RelevanceProcess, BayesianRegressor):
         units = np.sqrt(noise / noise[0]) * (scale[0] if self.normalize_y else 1.0)
         posteriors, weights, precisions, coefficients = [], [], [], []
         for p, (fit, own) in enumerate(zip(fits, kept, strict=True)):
-            coef, k = np.array(fit.mean), len(fit.mean) - own.n_mean
+            coef, k = np.array(fit.mean), own.n_relevance
             coef[k:] += beta[:, p]
             ratio, fixed = float(units[p] / scale[p]), frame.fixed_mean(p)
             posteriors.append(

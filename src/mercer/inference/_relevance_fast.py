@@ -19,7 +19,14 @@ from scipy.linalg.lapack import dtrtri
 from mercer.inference._relevance_evidence import Functions, Point, Terms, ascend, evaluate
 from mercer.inference._relevance_problem import RelevanceProblem, Report
 from mercer.inference._relevance_rows import Rows
-from mercer.inference._relevance_search import after_exchange, gains_of_exchange, likely, look, run
+from mercer.inference._relevance_search import (
+    after_exchange,
+    alone,
+    gains_of_exchange,
+    likely,
+    look,
+    run,
+)
 from mercer.linalg.precisions import (
     ADD,
     CANCELLED,
@@ -104,10 +111,7 @@ class Fast:
             s = 8.0 * np.maximum(s, 1e-12 * rows.D[indices] / v)
 
     def _alone(self, indices: Indices, v: float) -> Floats:
-        """Return the best precisions of functions that each are alone in the model."""
-        S, Q = self.rows.D[indices] / v, self.rows.P[indices] / v
-        S = np.where(S > 0, S, 1.0)
-        return np.asarray(S * S / np.maximum(Q * Q - S, 1e-3 * S))
+        return alone(self.rows.D[indices] / v, (self.rows.P[indices] / v) ** 2)
 
     # --- matrices -------------------------------------------------------------------------------
 

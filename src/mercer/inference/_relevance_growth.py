@@ -17,6 +17,7 @@ from mercer.inference._relevance_ascent import Penalty
 from mercer.inference._relevance_laplace import Laplace
 from mercer.inference._relevance_mode import Mode
 from mercer.inference._relevance_problem import Hyperprior, Report
+from mercer.inference._relevance_search import alone
 from mercer.inference._relevance_sites import Sites
 from mercer.inference._relevance_table import Table
 
@@ -121,13 +122,13 @@ class Growth(ABC):
         if start is not None:
             missing = np.setdiff1d(self._always, start[0])
             indices = np.append(start[0], missing).astype(np.intp)
-            s = np.append(start[1], _alone(D[missing], P2[missing]))
+            s = np.append(start[1], alone(D[missing], P2[missing]))
         else:
             indices = self._always
             if not len(indices):
                 ratio = np.where(D > 0, P2 / np.where(D > 0, D, 1.0), -1.0)
                 indices = np.array([int(np.argmax(ratio))])
-            s = _alone(D[indices], P2[indices])
+            s = alone(D[indices], P2[indices])
         laplace = self.of(indices)
         point = laplace.at(s)
         while point is None:  # they are too alike: firmer priors
@@ -318,9 +319,3 @@ def widths_of(table: Table) -> tuple[Floats, NDArray[np.bool_]]:
     table.weigh(table.weights)
     zero = table.D <= _TINY * np.max(table.D)
     return np.where(zero, 1.0, table.D / table.weight), zero
-
-
-def _alone(S: Floats, Q2: Floats) -> Floats:
-    """Return the best precisions of functions that each are alone in the model."""
-    S = np.where(S > 0, S, 1.0)
-    return np.asarray(S * S / np.maximum(Q2 - S, 1e-3 * S))

@@ -13,7 +13,7 @@ from mercer.inference._relevance_problem import Hyperprior
 from mercer.inference._relevance_table import Table
 from mercer.linalg.precisions import ADD, CHANGE, COLLINEAR, NOTHING, REMOVE, Model, precisions
 
-__all__ = ["after_exchange", "gains_of_exchange", "likely", "look", "run"]
+__all__ = ["after_exchange", "alone", "gains_of_exchange", "likely", "look", "run"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -25,6 +25,15 @@ _AMONG, _MANY, _ALIKE = 96, 7, 0.6
 _LEAST_XI = 1e-100
 # Exchanges that are tried together gain at least this part of what the best one does.
 _LEAST = 0.2
+
+
+def alone(S: Floats, Q2: Floats) -> Floats:
+    """Return the best precisions of functions that each are alone in the model; Q2 is Q^2.
+
+    Those of functions that gain nothing are large, and not infinite.
+    """
+    S = np.where(S > 0, S, 1.0)
+    return np.asarray(S * S / np.maximum(Q2 - S, 1e-3 * S))
 
 
 def look(model: Model, hyperprior: Hyperprior) -> tuple[int, int, float, float]:
