@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer import RelevanceVectorRegressor
+from mercer import RelevanceVectorClassifier, RelevanceVectorRegressor
 from mercer.estimators.laplacian_rows import merged
 from mercer.estimators.sampled_widths import sampled_widths
 from mercer.means import Constant
@@ -48,3 +48,42 @@ def test_a_robust_machine_is_not_misled_by_one_row():
     assert np.sqrt(np.mean((model.predict(X) - clean) ** 2)) < 0.08
     assert np.argmin(model.outlier_weights_) == 5 and model.outlier_weights_[5] < 1e-6
     assert model.n_relevance_ < 12
+
+
+def labelled(seed, n=120, d=160):
+    """Labels of the first columns, which vary; the others are next to constant."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d)) * np.where(np.arange(d) < 8, 1.0, 0.01)
+    return X, np.sign(X[:, :8].sum(axis=1))
+
+
+def widths_of(X, y):
+    rows = merged(X, y[:, None], None, np.arange(len(X)), None)
+    model, rng = RelevanceVectorClassifier(), np.random.default_rng(0)
+    kernel, whole = sampled_widths(model, rows, Constant(), True, False, rng)
+    assert whole
+    return kernel.length_scale
+
+
+def test_many_columns_of_one_unit_have_one_length_scale():
+    X, y = labelled(0)
+    widths = widths_of(X, y)
+    np.testing.assert_allclose(widths, widths[0])
+    assert widths_of(X[:, :150], y).std() > 0.1  # few enough for a length scale each
+
+
+def test_many_columns_of_their_own_units_have_length_scales_in_these():
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((120, 160))
+    y = np.sign(X[:, :80].sum(axis=1))
+    X *= 10.0 ** rng.uniform(-4, 4, 160)
+    ratio = widths_of(X, y) / X.std(axis=0)
+    np.testing.assert_allclose(ratio, ratio[0])
+
+
+def test_labels_of_many_columns_leave_the_kernel_to_a_gaussian_process():
+    X, y = labelled(0)
+    model = RelevanceVectorClassifier().fit(X, y)
+    np.testing.assert_allclose(model.kernel_.length_scale, widths_of(X, y))
+    X, y = labelled(4, n=1000)
+    assert np.mean(model.predict(X) == y) > 0.85

@@ -12,7 +12,7 @@ from sklearn.svm import SVC
 from mercer.experiments import Setting, experiments
 from mercer.experiments import relevance as by_relevance
 from mercer.experiments import sparsity as by_priors
-from mercer.experiments.comparison import Comparison, Run, _measured
+from mercer.experiments.comparison import Comparison, Run, _measured, compare
 from mercer.experiments.contenders import (
     DENSE,
     PEER,
@@ -192,3 +192,25 @@ def test_claims_of_relevance_vectors(error, kernels):
     # of 100 test rows 10.8 percent are uncertain by 3.1, 12 by 3.2
     expected = [True, error < 13.9, True, True, kernels <= 10.0]
     assert [claim.holds for claim in by_relevance._claims(done)] == expected
+
+
+def test_a_method_that_takes_too_long_for_a_problem_is_left_out_of_its_rows():
+    ones = np.ones((4, 1))
+    split = Split(ones, np.array([0, 1, 0, 1]), ones, np.array([0, 1, 0, 1]))
+    problems = [Task(name, True, 1, lambda i: split) for name in ("small", "large")]
+
+    class Majority:
+        def predict(self, X):
+            return np.zeros(len(X))
+
+    def fit(X, y):
+        return Majority()
+
+    slow, exact = (
+        Contender(name, fit, fit, lambda model: 1, has_density=False, without=without)
+        for name, without in (("slow", ("large",)), (DENSE, ()))
+    )
+    done = compare(Setting(), problems, (slow, exact))
+    rows = [(row[0], row[3]) for row in done.tables()[1].rows]
+    assert rows == [("small", "slow"), ("small", DENSE), ("large", DENSE)]
+    assert [len(line.x) for line in done.figures()[1].lines] == [1, 2]

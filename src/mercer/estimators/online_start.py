@@ -42,6 +42,7 @@ class Start(NamedTuple):
     scale : (P,) the units of the outputs in which it is
     n_iter : iterations of the search
     status : how that ended, see `Optimum`
+    value : what was maximised, the evidence with hyperpriors; NaN without a search
     """
 
     kernel: Kernel
@@ -50,6 +51,7 @@ class Start(NamedTuple):
     scale: Floats
     n_iter: int = 1
     status: str = "fixed"
+    value: float = float("nan")
 
 
 def sample_of(n: int, n_init: int) -> NDArray[np.intp]:
@@ -88,7 +90,7 @@ def start_of_regression(
         fit = objective.fitted(optimum.theta)
     warn_of_fit(objective, fit, searched=optimum.status != "fixed")
     scale = np.array(fit.posterior.scale)
-    ended = max(1, optimum.n_iterations), optimum.status
+    ended = max(1, optimum.n_iterations), optimum.status, optimum.value
     return Start(fit.kernel, fit.likelihood, fit.mean, scale, *ended)
 
 
@@ -124,7 +126,7 @@ def start_of_classes(
             optimum = search_classes(estimator, [objective])[0]
             warn_of_search(objective, optimum, columns)
     outputs = rows.Y.shape[1]
-    ended = max(1, optimum.n_iterations), optimum.status
+    ended = max(1, optimum.n_iterations), optimum.status, optimum.value
     return Start(*objective.unpack(optimum.theta), np.ones(outputs), *ended)
 
 

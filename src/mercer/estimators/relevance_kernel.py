@@ -16,7 +16,7 @@ from mercer.estimators.expansion_options import check_centres, check_symmetry
 from mercer.estimators.options import as_generator
 from mercer.estimators.relevance_frame import Frame, Model
 from mercer.estimators.rows import is_precomputed
-from mercer.estimators.sampled_widths import sampled_widths
+from mercer.estimators.sampled_widths import sampled_widths, too_many_columns
 from mercer.evidence.defaults import default_class_kernel, default_kernel, spread
 from mercer.evidence.optimum import Report, tell
 from mercer.evidence.relevance_search import Ended, Search, width_starts
@@ -98,7 +98,9 @@ def _begun(
         rows = rows._replace(Y=np.where(rows.Y > 0, 1.0, -1.0))
     outliers = not model.has_labels and bool(estimator.robust)
     start, whole = sampled_widths(estimator, rows, model.mean, model.has_labels, outliers, rng)
-    return kernel.with_theta(start.theta), whole
+    # Nor does the evidence of labels choose them then: it grows as kernels narrow (decision 0016).
+    searches = whole and not (model.has_labels and too_many_columns(rows.X))
+    return kernel.with_theta(start.theta), searches
 
 
 def _searched(

@@ -13,16 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import ConvergenceWarning, MercerWarning, warn
+from mercer.estimators.classification import label_variance
 from mercer.estimators.laplacian_rows import Merged
-from mercer.estimators.online_start import start_of_classes, start_of_regression
+from mercer.estimators.online_start import Start, start_of_classes, start_of_regression
 from mercer.estimators.rows import Rows
-from mercer.evidence.defaults import spread
+from mercer.evidence.defaults import default_class_kernel, spread
 from mercer.kernels import RBF, Kernel, Scaled
 from mercer.likelihoods import Gaussian, Logistic
 from mercer.likelihoods.spread import median_of, spread_of
 from mercer.means import Mean, Zero
 
-__all__ = ["sampled_widths"]
+__all__ = ["sampled_widths", "too_many_columns"]
 
 Floats = NDArray[np.float64]
 
@@ -34,6 +35,13 @@ _ITERATIONS = 50
 # noise is not Gaussian; a process with Gaussian noise would follow even one of them by functions as
 # narrow as it takes. If more than this part of the rows are so far, they are no outliers.
 _FAR, _MOST = 4.0, 0.25
+# Labels choose a length scale a column for this many columns at the most.
+_COLUMNS = _LABELS // 2
+
+
+def too_many_columns(X: Floats) -> bool:
+    """Whether labels say too little to choose a length scale for each column of X."""
+    return bool(X.shape[1] > _COLUMNS)
 
 
 def sampled_widths(
@@ -48,7 +56,8 @@ def sampled_widths(
 
     Without a search they are sqrt(d) times the deviation of each column. And whether that search
     has not been interrupted; of one that has there is a warning. Labels are -1 and 1, in columns;
-    with `outliers` rows whose targets are far from the others are left out.
+    of too many columns they choose a common factor alone. With `outliers` rows whose targets are
+    far from the others are left out.
     """
     from mercer.estimators.gp_classifier import GPClassifier
     from mercer.estimators.gp_regressor import GPRegressor
@@ -69,7 +78,11 @@ def sampled_widths(
         warnings.simplefilter("ignore", MercerWarning)
         warnings.simplefilter("ignore", UserWarning)
         if labels:
-            start = start_of_classes(GPClassifier(**options), None, Logistic(), Zero(), some, None)
+            model = GPClassifier(**options)
+            if too_many_columns(rows.X):
+                start = _common_factor(model, some, widths)
+            else:
+                start = start_of_classes(model, None, Logistic(), Zero(), some, None)
         else:
             known = None if sample.variances is None else Gaussian(sample.variances)
             start = start_of_regression(GPRegressor(**options), None, known, mean, some, None)
@@ -81,6 +94,26 @@ def sampled_widths(
             ConvergenceWarning,
         )
     return RBF(np.array(start.kernel.kernel.length_scale)), whole
+
+
+def _common_factor(model: Any, rows: Rows, widths: Floats) -> Start:
+    """Return the model of labels with length scales in a proportion that is given.
+
+    That of the deviations of the columns; or all the same, which is better where columns have the
+    same units, as those of an image do, and hopeless where they have not: the evidence tells.
+    """
+    found = []
+    for shape in (widths, np.full_like(widths, np.sqrt(np.mean(widths**2)))):
+        units = np.sqrt(widths.size) * shape
+        kernel = default_class_kernel(np.array(1.0), label_variance(Logistic()))
+        inside = rows._replace(X=rows.X / units)
+        start = start_of_classes(model, kernel, Logistic(), Zero(), inside, None)
+        scales = start.kernel.kernel.length_scale * units
+        found.append(start._replace(kernel=Scaled(start.kernel.variance, RBF(scales))))
+        if start.status == "interrupted":
+            break
+    best = max(found, key=lambda start: start.value)
+    return best._replace(status=found[-1].status)
 
 
 def _without_outliers(rows: Merged) -> Merged:

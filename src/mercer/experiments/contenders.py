@@ -56,6 +56,7 @@ class Contender(NamedTuple):
     numbers, labels : fit a model to rows and targets, with all of its choices
     kernels : how many kernel functions a fitted model sums over
     has_density : whether models say how probable targets are
+    without : problems that are too large for it
     """
 
     name: str
@@ -63,6 +64,7 @@ class Contender(NamedTuple):
     labels: Callable[[Floats, NDArray[Any]], Any]
     kernels: Callable[[Any], int]
     has_density: bool = True
+    without: tuple[str, ...] = ()
 
 
 # In units of inputs and targets of variance 1. The width is l^2 = d/(2 g), g the multiple of 1/d
@@ -177,5 +179,6 @@ def peers() -> tuple[Contender, ...]:
             _labels(RVC(fit_intercept=True)),
             lambda model: _distinct(_inner(model).relevance_),
             has_density=False,
+            without=("usps",),  # a thousand of its rows, one width: no end in three minutes
         ),
     )

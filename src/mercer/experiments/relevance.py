@@ -75,7 +75,8 @@ def _run(setting: Setting) -> Outcome:
             "C and epsilon too. Exact Gaussian process: `GPRegressor()` and `GPClassifier()`. "
             "Choices are made by a thousand training rows at the most, and the seconds include "
             "them. Errors on made data are those from the function. Vectors of several classes "
-            "are counted once.",
+            "are counted once. fastrvm is not run on USPS: one fit to a thousand of its rows takes "
+            "minutes.",
             *missing,
         ),
     )
