@@ -276,3 +276,22 @@ def test_pruning_and_going_on():
     before = online.predict(X[:1])[0]
     online.partial_fit(np.repeat(X[:1], 50, axis=0), np.full(50, 5.0))
     assert online.predict(X[:1])[0] > before + 0.1
+
+
+@pytest.mark.parametrize("algorithm", ["fast", "fixed_point", "em", "greedy", "variational"])
+def test_functions_too_large_are_refused_and_too_small_ones_left_out(algorithm):
+    x = np.random.default_rng(0).uniform(-3, 3, (30, 1))
+    y = np.sin(x[:, 0])
+    given = {"algorithm": algorithm, "optimizer": None, "max_steps": 20}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MercerWarning)
+        warnings.simplefilter("error", RuntimeWarning)
+        for size in (1e80, 1e200):
+            model = RelevanceVectorRegressor(RBF(1.0), functions=lambda X, c=size: c * X, **given)
+            with pytest.raises(ValueError, match="other units"):
+                model.fit(x, y)
+        for size in (1e-160, 1e-200):
+            model = RelevanceVectorRegressor(RBF(1.0), functions=lambda X, c=size: c * X, **given)
+            assert len(model.fit(x, y).function_indices_) == 0
+        with pytest.raises(ValueError, match=r"from 1e-40 to 1e\+40"):
+            RelevanceVectorRegressor(RBF(1.0), **given).fit(x, 1e-80 * y)

@@ -8,6 +8,7 @@ import pytest
 from mercer.errors import BoundWarning, ConvergenceWarning, TooLargeError
 from mercer.inference import _relevance_run
 from mercer.inference._columns import ArrayColumns, JoinedColumns, KernelColumns
+from mercer.inference._relevance_sites import ScalarSites
 from mercer.inference.relevance_classes import (
     ALGORITHMS,
     ClassesProblem,
@@ -96,6 +97,21 @@ def test_columns_of_any_size():
     K = RBF(1.0)(X, X)
     found = [fitted(scale * K, y).objective for scale in (1e-6, 1.0, 1e6)]
     np.testing.assert_allclose(found, found[0], atol=0.05)
+
+
+@pytest.mark.filterwarnings("ignore::mercer.errors.MercerWarning")
+def test_modes_of_rows_that_weigh_much_take_few_steps(monkeypatch):
+    # J is so large that rounding hides the last of what a step gains
+    counts = []
+    slopes = ScalarSites.slopes
+    monkeypatch.setattr(ScalarSites, "slopes", lambda *a: (counts.append(1), slopes(*a))[1])
+    x = np.random.default_rng(0).uniform(-3, 3, 40)
+    y = np.where(np.abs(np.sin(2 * x)) < 0.5, 1.0, -1.0)
+    Phi = np.hstack([RBF(5.0)(x[:, None], x[:, None]), np.ones((40, 1))])
+    w = np.where(np.arange(40) % 2, 1e6, 1.0)
+    fit = solve(ClassesProblem(ArrayColumns(Phi), y, np.zeros(40), w, Flat(), always=[40]))
+    assert np.all(np.diff(fit.history) >= 0)
+    assert len(counts) < 3000
 
 
 def test_precisions_at_their_floor_are_told_of():

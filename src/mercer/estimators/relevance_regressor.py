@@ -42,6 +42,9 @@ __all__ = ["RelevanceVectorRegressor"]
 
 Floats = NDArray[np.float64]
 
+# Targets at the most, where they are not brought to units of their own; the inverse is the least.
+_LARGEST = 1e40
+
 
 @storable
 class RelevanceVectorRegressor(RelevanceProcess, BayesianRegressor):
@@ -129,7 +132,8 @@ class RelevanceVectorRegressor(RelevanceProcess, BayesianRegressor):
     kernel_, likelihood_, mean_ : the fitted model
         A list of kernels where several were given. Noise is in units of ``predictive_.scale``.
     log_marginal_likelihood_value_ : float
-        The log evidence (BKM 127), added over the targets; the bound of "variational".
+        The log evidence (BKM 127), added over the targets; the bound of "variational", which under
+        flat hyperpriors of precisions or noise lacks constants: compare it with bounds alone then.
     posterior_, predictive_ : Posterior
         The process, degenerate: linear in the functions. Of several targets there is a list
         `posteriors_`. With `augment` what predicts is `predictive_`.
@@ -317,7 +321,8 @@ class RelevanceVectorRegressor(RelevanceProcess, BayesianRegressor):
             matrix, numbers = over_row_numbers(rows.X, rows.kept, mean)
             kernels, rows = (matrix,), rows._replace(X=numbers)
         self._multioutput = rows.multioutput
-        scale, _, mean = outputs_in_units(rows, mean, self.normalize_y, False)
+        limit = {} if kernels is None or self.normalize_y else {"limit": _LARGEST}
+        scale, _, mean = outputs_in_units(rows, mean, self.normalize_y, False, **limit)
         if kernels is None and not self.normalize_y:
             fixed = mean.estimate is not None
             residual = rows.Y if fixed else rows.Y - mean(rows.X, rows.Y.shape[1])

@@ -110,7 +110,7 @@ class Laplace:
         The second derivatives that `slopes` has are not those of Laplace's evidence, so that its
         steps are slow at the end where the approximation is poor.
         """
-        if len(at.s) < 1 or float(np.max(np.abs(self.slopes(at).gradient))) < _FLAT:
+        if float(np.max(np.abs(self.slopes(at).gradient))) < _FLAT:
             return at
         best = [at]
 

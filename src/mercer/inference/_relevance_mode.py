@@ -27,10 +27,10 @@ __all__ = ["Mode", "curvature", "find_mode"]
 Floats = NDArray[np.float64]
 
 # Newton's decrement g'H^-1 g, which is twice what J may still gain, at which the steps end; what it
-# must be where rounding lets no step gain any more.
+# must be, or less than the rounding of J, where no step brings it down any more.
 _ZERO, _SMALL = 1e-20, 1e-10
 _ITERATIONS, _HALVINGS = 200, 60
-_EPS = float(np.finfo(float).eps)
+_ROUNDING = 8.0 * float(np.finfo(float).eps)
 
 
 class Mode(NamedTuple):
@@ -110,9 +110,14 @@ def find_mode(
         down = Phi.T @ pull - s[:, None] * theta  # (BKM 137), with the opposite sign
         step = dpotrs(R, down.T.reshape(-1), lower=0)[0].reshape(q, k).T
         decrement = float(np.sum(down * step))
-        if decrement <= _ZERO or (before <= _SMALL and decrement >= 0.5 * before):
+        # J is a sum, of rows whose t are sums of terms that may cancel.
+        terms = float(np.sum(np.abs(pull) * (np.abs(Phi) @ np.abs(theta))))
+        rounding = _ROUNDING * (1.0 + abs(value) + terms)
+        if decrement <= _ZERO:
             break
-        found = _search(sites, Phi, s, theta, step, value, decrement)
+        if before <= max(_SMALL, rounding) and decrement >= 0.5 * before:
+            break
+        found = _search(sites, Phi, s, theta, step, value, decrement, rounding)
         if found is None:
             break
         theta, t, value = found
@@ -135,12 +140,16 @@ def _search(
     step: Floats,
     value: float,
     decrement: float,
+    rounding: float,
 ) -> tuple[Floats, Floats, float] | None:
     """Return coefficients along a step that gain (BKM 139), with t and J; None if none do."""
     length = 1.0
-    rounding = 8.0 * _EPS * (1.0 + abs(value)) if decrement < 1e-6 else 0.0
+    if decrement >= max(1e-6, rounding):  # what it gains can be told from rounding
+        rounding = 0.0
     for _ in range(_HALVINGS):
         new = theta + length * step
+        if np.array_equal(new, theta):  # what is left of the step is rounding
+            break
         t = Phi @ new
         there = sites.value(t) - 0.5 * float(s @ np.sum(new**2, axis=1))
         if there >= value + 1e-4 * length * decrement - rounding:

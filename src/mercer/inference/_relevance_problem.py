@@ -124,7 +124,8 @@ class Relevance(NamedTuple):
     precisions : (k,) s
     noise : v; (n,) variances of the rows after a robust fit
     latent : (n,) m + Phi mu
-    log_evidence : ln p(y | s, v) (BKM 127); the variational bound of "variational"
+    log_evidence : ln p(y | s, v) (BKM 127); the bound of "variational", which lacks constants where
+        hyperpriors are flat
     history : penalised evidence (BKM 132) after each step, or the bound; it never decreases
     status : "converged", "stopped" after `max_iter`, or "interrupted"
     n_iterations : steps that were made

@@ -22,6 +22,9 @@ Indices = NDArray[np.intp]
 
 # Bytes of Phi up to which it is formed whole; beyond, columns are computed as they are wanted.
 STORED = 2**29
+# Mean squares of functions, at the most, whose precisions still have squares; and the least of
+# their sums that is not taken for 0.
+_LARGEST, _LEAST = 1e120, 1e-280
 # Columns that are computed at a time where Phi is not formed, and how many of those not in the
 # model are kept for when they are wanted.
 _PIECE, _KEPT = 64, 64
@@ -59,6 +62,17 @@ class Table:
         self._products: OrderedDict[int, Floats]
         self.D: Floats
 
+    def _squared(self, D: Floats) -> Floats:
+        """Return diag(A'A), checked; ValueError for functions that are too large."""
+        total = self.n if self.squares is None else float(np.sum(self.squares))
+        if not np.max(D) <= _LARGEST * total:
+            raise ValueError(
+                f"function {int(np.argmax(D))} of {self.size}, of a kernel or given, has values "
+                f"above {np.sqrt(_LARGEST):.0e}, whose powers are beyond what doubles can hold; "
+                "give it in other units"
+            )
+        return np.where(D < _LEAST, 0.0, D)
+
     def weigh(self, squares: Floats | None) -> None:
         """Give the rows other precisions c (n',)."""
         self.squares = squares
@@ -67,15 +81,16 @@ class Table:
         if self._whole is not None:
             Phi = self._whole
             if squares is None:
-                self.D = np.einsum("ij,ij->j", Phi, Phi)
+                self.D = self._squared(np.einsum("ij,ij->j", Phi, Phi))
             else:
-                self.D = np.einsum("i,ij,ij->j", squares, Phi, Phi)
+                self.D = self._squared(np.einsum("i,ij,ij->j", squares, Phi, Phi))
             return
-        self.D = np.empty(self.size)
+        D = np.empty(self.size)
         for first in range(0, self.size, _PIECE):
             piece = np.arange(first, min(first + _PIECE, self.size))
             A = self._weighted(self.columns.take(piece))
-            self.D[piece] = np.einsum("ij,ij->j", A, A)
+            D[piece] = np.einsum("ij,ij->j", A, A)
+        self.D = self._squared(D)
 
     @property
     def is_stored(self) -> bool:

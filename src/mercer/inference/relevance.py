@@ -83,7 +83,8 @@ def solve(
         others keep the Gram matrix of all functions, and begin, but for "greedy", with all of them:
         O(nM^2 + M^3) at first. "fixed_point" is (BKM 134, 135), "em" never needs to look back and
         takes longest, "greedy" tests one function after the other as (BKM 6.3) describes,
-        "variational" integrates over s and v too, and its history is its bound.
+        "variational" integrates over s and v too, and its history is its bound, which lacks
+        constants where hyperpriors are flat.
     tol : float
         Steps that gain less, in nats, are not looked for.
     max_iter : int, optional
