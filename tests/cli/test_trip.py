@@ -141,6 +141,27 @@ def test_relevance_vectors_tell_their_number_and_the_noise(run, data, new, tmp_p
     assert len(read_rows(tmp_path / "predicted.csv")) == 9
 
 
+def test_relevance_vectors_of_a_sum_beside_dates(run, tmp_path):
+    """Days since 1970 are far from 0, where a linear term is all but constant."""
+    rng = np.random.default_rng(0)
+    days, x = rng.integers(0, 300, 50), rng.uniform(-3, 3, 50)
+    frame = pd.DataFrame({"day": pd.Timestamp("2024-01-01") + pd.to_timedelta(days, unit="D")})
+    frame = frame.assign(day=frame["day"].dt.strftime("%Y-%m-%d"), x=x)
+    frame["y"] = np.sin(2 * x) + 0.1 * rng.normal(size=50)
+    data, far, model = (tmp_path / name for name in ("d.csv", "far.csv", "m.mercer"))
+    frame.to_csv(data, index=False)
+    frame[:1].assign(x=1e3).to_csv(far, index=False)
+    fit = ["fit", data, "-t", "y", "--method", "relevance", "-o", model]
+    shown = run(*fit, "--kernel", "rbf+linear").stdout
+    error = frame["y"] - mercer.load(model).predict(frame).mean
+    assert np.mean(error**2) < 0.1 * np.var(frame["y"])
+    assert shown.index("\n  x ") < shown.index("\n  day ")
+    run(*fit, "--kernel", "rbf", "--force")
+    said = run("predict", model, far).stderr
+    assert said.startswith("mercer: note: 1 of 1 points are far from every relevance vector")
+    assert "augment" not in said and "Warning" not in said and said.count("\n") == 1
+
+
 def test_a_sparse_fit_is_that_of_the_estimator(run, data, new, tmp_path):
     model, out = tmp_path / "m.mercer", tmp_path / "out.csv"
     shown = run("fit", data, "-t", "yield", "--method", "sparse", "-o", model).stdout

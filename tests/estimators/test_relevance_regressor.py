@@ -252,7 +252,8 @@ def test_error_bars_far_away():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         plain.predict(X, return_std=True)
-        RelevanceVectorRegressor(Linear(), optimizer=None).fit(X, y).predict(far, return_std=True)
+        line = RelevanceVectorRegressor(Linear(), optimizer=None).fit(X, y + 3.0 * X[:, 0])
+        line.predict(far, return_std=True)
         own = RelevanceVectorRegressor(RBF(0.8), functions=_line, optimizer=None)
         own.fit(X, y + 3.0 * X[:, 0]).predict(far, return_std=True)  # a line says something there
     several = RelevanceVectorRegressor([RBF(1e-4), RBF(0.8)], noise=0.01, optimizer=None)
@@ -295,3 +296,17 @@ def test_functions_too_large_are_refused_and_too_small_ones_left_out(algorithm):
             assert len(model.fit(x, y).function_indices_) == 0
         with pytest.raises(ValueError, match=r"from 1e-40 to 1e\+40"):
             RelevanceVectorRegressor(RBF(1.0), **given).fit(x, 1e-80 * y)
+
+
+def test_a_sum_whose_linear_term_hides_the_others():
+    """Far from 0 a section of RBF + Linear is all but constant; as two kernels they compete."""
+    X, y = rows()
+    far = X + 1e4
+    with pytest.warns(MercerWarning, match="hides its other terms: centre the columns, or give"):
+        hidden = RelevanceVectorRegressor(RBF(0.8) + Linear(), optimizer=None).fit(far, y)
+    assert hidden.n_relevance_ == 0
+    both = RelevanceVectorRegressor([RBF(0.8), Linear()], optimizer=None).fit(far, y)
+    assert both.score(far, y) > 0.8
+    noise = np.random.default_rng(0).normal(size=len(y))
+    with pytest.warns(MercerWarning, match="no relevance vector was kept for target or class 1:"):
+        RelevanceVectorRegressor(RBF(5.0), optimizer=None).fit(X, np.column_stack([X, noise]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Sequence
 
 from mercer.cli.columns import TableColumn
@@ -12,6 +13,7 @@ from mercer.cli.model import TableModel
 from mercer.cli.output import published, require_table_name, require_writable, write_table
 from mercer.cli.progress import watch
 from mercer.cli.report import report
+from mercer.cli.summary import with_options
 from mercer.cli.tables import read_table
 from mercer.posterior import load, save
 
@@ -44,7 +46,10 @@ def run_predict(
     if not len(table):
         raise InputError(f"{table.source} has no rows to predict")
     _note(table.notes)
-    predictions = fitted.predict(table, coverage)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        predictions = fitted.predict(table, coverage)
+    _note(list(dict.fromkeys(with_options(str(w.message)) for w in caught)))
     ignored = fitted.ignored(table)
     if ignored:
         names = listed([repr(name) for name in ignored], 10)

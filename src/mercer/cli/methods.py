@@ -69,16 +69,27 @@ def _laplacian_classes(**options: Any) -> Any:
     return LaplacianProcessClassifier(**options)
 
 
-def _relevance(**options: Any) -> Any:
+def _relevance(kernel: Any = None, **options: Any) -> Any:
     from mercer.estimators import RelevanceVectorRegressor
 
-    return RelevanceVectorRegressor(**options)
+    return RelevanceVectorRegressor(_terms(kernel), **options)
 
 
-def _relevance_classes(**options: Any) -> Any:
+def _relevance_classes(kernel: Any = None, **options: Any) -> Any:
     from mercer.estimators import RelevanceVectorClassifier
 
-    return RelevanceVectorClassifier(**options)
+    return RelevanceVectorClassifier(_terms(kernel), **options)
+
+
+def _terms(kernel: Any) -> Any:
+    """Return the terms of a sum one by one, as relevance vectors take several kernels.
+
+    A section of the sum is a single function, in which the linear term of columns that are far
+    from 0, such as dates, is all but constant and outweighs the rest.
+    """
+    from mercer.kernels import Sum
+
+    return list(kernel.kernels) if isinstance(kernel, Sum) else kernel
 
 
 _OWN = ("max_basis", "forget")

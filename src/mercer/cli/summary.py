@@ -71,7 +71,7 @@ def summarise(
         # coefficients of an expansion carry the units of the targets, its kernel has none
         kept = getattr(estimator, "n_active_", getattr(estimator, "n_relevance_", None))
         unit = width**2 if kept is None else 0.0
-        terms = _terms_that_count(estimator.kernel_, X, unit, weights)
+        terms = _terms_that_count(_in_use(estimator), X, unit, weights)
         if kept == 0:
             terms = []
         summary["explains_nothing"] = not terms
@@ -121,11 +121,23 @@ def _leave_one_out(estimator: Any) -> dict[str, float]:
     }
 
 
+def _in_use(estimator: Any) -> Kernel | list[Kernel]:
+    """Return the kernel, or of several those that functions were kept of."""
+    kernels: Kernel | list[Kernel] = estimator.kernel_
+    if not isinstance(kernels, list):
+        return kernels
+    found = estimator.relevance_indices_
+    machines = found if isinstance(found[0], list) else [found]  # of each target or class
+    return [k for j, k in enumerate(kernels) if any(len(own[j]) for own in machines)]
+
+
 def _terms_that_count(
-    kernel: Kernel, X: Floats, variance: float, weights: Floats | None = None
+    kernel: Kernel | list[Kernel], X: Floats, variance: float, weights: Floats | None = None
 ) -> list[Kernel]:
-    """Return the terms of a sum that have a share of the target's variance."""
-    terms = kernel.kernels if isinstance(kernel, Sum) else [kernel]
+    """Return the terms of a sum, or of several kernels, that have a share of the variance."""
+    terms = kernel if isinstance(kernel, list) else [kernel]
+    if isinstance(kernel, Sum):
+        terms = list(kernel.kernels)
     return [term for term in terms if variance_over(term, X, weights) > NEGLIGIBLE * variance]
 
 
@@ -191,6 +203,7 @@ _INSTEAD = [
     (r"another kernel, or a larger prior_scale", "another --kernel, or a larger --prior-scale"),
     (r", or give likelihood and prior_scale", ""),
     (r"\. augment=True has them grow.*", ""),
+    (r"try another kernel\. A sum with a term .*", "try another --kernel"),
     (r"Raise n_inducing, to (\d+) say", r"SparseGPRegressor(n_inducing=\1) in Python has more"),
 ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,7 @@ class RelevanceProcess(ExpansionProcess):
         """
         report, rows = report_of(self), model.rows
         frame, beta, search, start = choose_kernels(self, model, report)
+        varies = bool(np.any(rows.Y != frame.offset(rows, beta)))
         functions = frame.dictionary(rows) if start is None else start.functions
         columns, engine = functions.columns(), frame.engine(rows, beta)
         tell(report, f"solving for {columns.size} functions at {len(rows.Y)} rows")
@@ -71,6 +73,8 @@ class RelevanceProcess(ExpansionProcess):
             )
         if status == "interrupted":
             warn("the fit was interrupted; the best model so far is kept", ConvergenceWarning)
+        elif varies and columns.size:
+            _warn_if_empty(frame, functions, found)
         return frame, Ended(functions, found, value, value, status), beta
 
     # --- what it leaves -----------------------------------------------------------------------
@@ -172,6 +176,24 @@ class RelevanceProcess(ExpansionProcess):
                 "grow as a Gaussian process does, for n times the cost",
                 MercerWarning,
             )
+
+
+def _warn_if_empty(frame: Frame, functions: Dictionary, found: Sequence[Any]) -> None:
+    """Warn of targets that no function was kept for, though they vary."""
+    empty = [
+        str(p)
+        for p, machine in enumerate(found)
+        if len(machine.fit.indices) == frame.relevant(functions, machine.fit.indices).n_mean
+    ]
+    if empty:
+        which = "" if len(found) == 1 else f" for target or class {', '.join(empty)}"
+        warn(
+            f"no relevance vector was kept{which}: by the evidence none of the functions tells of "
+            "the targets, and predictions are the mean alone. If there is more to them, try "
+            "another kernel. A sum with a term that hardly varies, such as Linear() of columns "
+            "far from 0, hides its other terms: centre the columns, or give a list of kernels",
+            MercerWarning,
+        )
 
 
 def median_variance(fit: Any, functions: Dictionary, fallback: float) -> float:
