@@ -87,3 +87,14 @@ def test_labels_of_many_columns_leave_the_kernel_to_a_gaussian_process():
     np.testing.assert_allclose(model.kernel_.length_scale, widths_of(X, y))
     X, y = labelled(4, n=1000)
     assert np.mean(model.predict(X) == y) > 0.85
+
+
+@pytest.mark.filterwarnings("ignore:no relevance vector")
+@pytest.mark.parametrize("seed", [0, 1, 4])
+def test_noise_alone_is_left_to_the_noise(seed):
+    # the length scales of the sample are a hundredth of the square here
+    rng = np.random.default_rng(seed)
+    X, y = rng.uniform(0, 1, (80, 2)), rng.standard_normal(80)
+    model = RelevanceVectorRegressor().fit(X, y)
+    assert model.n_relevance_ <= 4
+    assert model.noise_variance_ > 0.7 * np.var(y)

@@ -56,7 +56,7 @@ def choose_kernels(estimator: Any, model: Model, report: Report | None) -> Choic
     rng = as_generator(estimator.random_state)
     numeric = kernels is None or kernels[0].is_numeric
     widths = spread(rows.X, rows.weights) if numeric and not is_precomputed(estimator) else None
-    whole = True
+    whole, default = True, kernels is None
     if kernels is None:
         own, whole = _begun(estimator, model, rng, report)
         kernels = (own,)
@@ -78,7 +78,7 @@ def choose_kernels(estimator: Any, model: Model, report: Report | None) -> Choic
     with warnings.catch_warnings():  # those of models on the way are of no use
         warnings.simplefilter("ignore", MercerWarning)
         if searches:
-            frame, search, start = _searched(estimator, frame, beta, widths, rng, report)
+            frame, search, start = _searched(estimator, frame, beta, widths, default, rng, report)
         if estimator.learn_centres and (start is None or start.status != "interrupted"):
             start = _moved(estimator, frame, beta, widths, start, report)
     return Choice(frame, beta, search, start)
@@ -89,8 +89,7 @@ def _begun(
 ) -> tuple[Kernel, bool]:
     """Return the default kernel where a search begins, and whether there is to be one."""
     rows = model.rows
-    default = default_class_kernel if model.has_labels else default_kernel
-    kernel: Kernel = default(spread(rows.X, rows.weights), 1.0).kernel
+    kernel = _default_kernel(model, spread(rows.X, rows.weights))
     if estimator.optimizer is None or not np.any(np.ptp(rows.Y, axis=0)):
         return kernel, True
     tell(report, "choosing relative length scales")
@@ -103,11 +102,19 @@ def _begun(
     return kernel.with_theta(start.theta), searches
 
 
+def _default_kernel(model: Model, widths: Floats) -> Kernel:
+    """Return the kernel that is meant by none, from the deviations of the columns."""
+    default = default_class_kernel if model.has_labels else default_kernel
+    kernel: Kernel = default(widths, 1.0).kernel
+    return kernel
+
+
 def _searched(
     estimator: Any,
     frame: Frame,
     beta: Floats,
     widths: Floats | None,
+    default: bool,
     rng: np.random.Generator,
     report: Report | None,
 ) -> tuple[Frame, Search, Ended]:
@@ -122,6 +129,10 @@ def _searched(
     search = Search(engine, limits, coarse, _CHARGE, max_iter, report=report)
     functions = frame.dictionary(some)
     starts = width_starts(functions, _FACTORS)
+    if default:
+        # Where there is nothing but noise, the sample's length scales are as short as can be.
+        assert widths is not None
+        starts.insert(0, _default_kernel(frame.model, widths).theta)
     for _ in range(estimator.n_restarts):
         drawn = [kernel.draw_theta(rng) for kernel in frame.kernels]
         starts.insert(0, np.concatenate(drawn))
