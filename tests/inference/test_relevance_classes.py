@@ -271,7 +271,6 @@ def test_probabilities_integrate_over_the_weights():
     st.sampled_from(ALGORITHMS),
     st.booleans(),
 )
-@pytest.mark.filterwarnings("ignore::mercer.errors.BoundWarning")
 def test_histories_never_decrease(n, M, seed, algorithm, twice):
     rng = np.random.default_rng(seed)
     Phi = rng.normal(size=(n, M)) * 10.0 ** rng.integers(-4, 4, M)

@@ -177,7 +177,6 @@ def test_weights_are_rows_repeated_and_removed():
     assert one.log_evidence == pytest.approx(two.log_evidence, abs=1e-6)
 
 
-@pytest.mark.filterwarnings("ignore::mercer.errors.BoundWarning")
 def test_classes_that_are_far_apart_and_columns_that_repeat():
     X, c = sectors(45)
     X = X + 20.0 * np.array([[0, 0], [1, 0], [0, 1]])[c]

@@ -193,10 +193,6 @@ _INSTEAD = [
     (r"; raise max_basis, with warm_start.*", "; SparseGreedyGPRegressor in Python has max_basis"),
     (r"; give `noise` if it is known", ""),
     (
-        r"; give a hyperprior that is not flat",
-        "; --method laplacian-classes has a prior that bounds them",
-    ),
-    (
         r"raise (?:their limit, `(max_steps)` of an estimator|(max_iter))",
         r"the estimator in Python has \1\2 to raise",
     ),

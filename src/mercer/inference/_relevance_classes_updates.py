@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mercer.inference._relevance_ascent import Penalty
 from mercer.inference._relevance_growth import widths_of
-from mercer.inference._relevance_laplace import LARGEST, Laplace
+from mercer.inference._relevance_laplace import LARGEST, SMALLEST, Laplace
 from mercer.inference._relevance_mode import Mode
 from mercer.inference._relevance_problem import Hyperprior, Report
 from mercer.inference._relevance_sites import Sites
@@ -87,7 +87,7 @@ class ClassUpdates(Together):
     def limits(self, indices: Indices, v: float) -> tuple[Floats, Floats]:
         """Return the least and the greatest precisions."""
         widths = self.widths[indices]
-        return self.sites.smallest * widths, LARGEST * widths
+        return SMALLEST * widths, LARGEST * widths
 
     def noise(self, at: Mode, gamma: Floats, em: bool) -> float:
         """Return 1: there is no noise to learn."""

@@ -29,8 +29,10 @@ __all__ = ["Laplace", "Moments", "moments"]
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-# The largest precision in units of the function's mean square: nothing is left but rounding.
-LARGEST = 1e14
+# Precisions in units of the function's mean square. At the least a latent number has a prior
+# deviation of 100: nothing else bounds the coefficients of separable classes, and averages over a
+# posterior that is thousands wide know no label. At the largest nothing is left but rounding.
+SMALLEST, LARGEST = 1e-4, 1e14
 # A gradient that is as good as 0.
 _FLAT = 1e-5
 
@@ -75,7 +77,7 @@ class Laplace:
 
     def __init__(self, sites: Sites, penalty: Penalty, Phi: Floats, widths: Floats) -> None:
         self.sites, self.penalty, self.Phi = sites, penalty, Phi
-        self.low, self.high = sites.smallest * widths, LARGEST * widths
+        self.low, self.high = SMALLEST * widths, LARGEST * widths
 
     def at(self, s: Floats, start: Floats | None = None) -> Mode | None:
         """Return the evidence at precisions s, which are brought within their limits."""

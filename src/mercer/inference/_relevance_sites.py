@@ -25,9 +25,6 @@ class Sites(Protocol):
 
     #: q, the latent numbers of a row.
     width: int
-    #: The least precision in units of a function's mean square: 1 over the square of the largest
-    #: prior deviation of a latent number.
-    smallest: float
 
     def value(self, t: Floats) -> float:
         """Return the log likelihood at t (n, q); -inf where it is no number."""
@@ -48,7 +45,6 @@ class ScalarSites:
     """
 
     width = 1
-    smallest = 1e-8
 
     def __init__(
         self, likelihood: Likelihood, y: Floats, mean: Floats, weights: Floats | None
@@ -94,10 +90,6 @@ class ClassSites:
     Y, mean : (n, P) distributions of the labels, and the part of F that is fixed
     weights : (n,) or None
     """
-
-    # Averages of a softmax go by the covariance at each point, which for separable classes is worth
-    # nothing at deviations of thousands.
-    smallest = 1e-4
 
     def __init__(self, Y: Floats, mean: Floats, weights: Floats | None) -> None:
         self.Y, self.mean, self.weights = Y, mean, weights

@@ -28,7 +28,7 @@ from scipy.linalg import qr
 from scipy.linalg.lapack import dpotrf, dtrtri
 
 from mercer.compute import blas_for
-from mercer.errors import BoundWarning, NotPositiveDefiniteError, warn
+from mercer.errors import NotPositiveDefiniteError
 from mercer.inference._expansion_posterior import expansion_posterior
 from mercer.inference._relevance_classes_fast import Sequential
 from mercer.inference._relevance_classes_problem import (
@@ -77,8 +77,7 @@ def solve(
 
     Ctrl-C, also from within `report`, ends the search, and the best model so far is returned. Rows
     that functions can separate bound no coefficient; the precisions do, and have a floor at which a
-    latent number would have a prior deviation of 10,000. A `BoundWarning` tells of precisions that
-    are there.
+    latent number has a prior deviation of 100.
 
     Parameters
     ----------
@@ -137,7 +136,7 @@ def solve(
         A = np.vstack([np.sqrt(at.bend[0, 0])[:, None] * Phi, np.diag(np.sqrt(at.s))])
         R = qr(A, mode="r", overwrite_a=True, check_finite=False)[0][: len(indices)]
         R = np.triu(np.where(np.diagonal(R) < 0, -1.0, 1.0)[:, None] * R)
-    _warn(work, status)
+    warn_of_stop(status, work.n_steps)
     return Relevance(
         indices=indices,
         mean=at.mu,
@@ -189,7 +188,7 @@ def multinomial(
                 f"the curvature of {len(indices)} functions for {problem.Y.shape[1]} classes has "
                 "no factor: they are too alike; give a hyperprior that is not flat"
             )
-    _warn(work, status)
+    warn_of_stop(status, work.n_steps)
     mean = at.theta @ sites.U.T
     return MultinomialRelevance(
         indices=indices,
@@ -210,19 +209,6 @@ def _sorted(work: Any) -> tuple[Indices, Mode]:
     order = np.argsort(work.indices, kind="stable")
     at: Mode = work.point
     return work.indices[order], at._replace(s=at.s[order], theta=at.theta[order])
-
-
-def _warn(work: Any, status: str) -> None:
-    floor = work.sites.smallest * work.widths[work.indices]
-    low = int(np.sum(work.point.s <= floor * (1.0 + 1e-9)))
-    if low:
-        warn(
-            f"{low} of {len(work.indices)} precisions are at their floor: nothing in the labels "
-            "bounds these coefficients, as where functions separate the classes. Probabilities are "
-            "not what they should be; give a hyperprior that is not flat",
-            BoundWarning,
-        )
-    warn_of_stop(status, work.n_steps)
 
 
 def posterior(
