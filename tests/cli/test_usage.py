@@ -37,7 +37,7 @@ from mercer.estimators import relevance_process
 from mercer.estimators.search import warn_of_unexplained
 from mercer.evidence import Optimum, at_bounds, diagnostics
 from mercer.evidence.maximise import _MORE_NOISE
-from mercer.inference import _relevance_run, relevance, relevance_classes
+from mercer.inference import _relevance_run, relevance
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
 COMMANDS = ["fit", "predict", "stream", "info", "demo", "reproduce"]
@@ -296,9 +296,7 @@ def _texts_of_warnings(module):
             yield "".join(part.value for part in parts if isinstance(part.value, str))
 
 
-@pytest.mark.parametrize(
-    "module", [relevance, relevance_classes, relevance_process, _relevance_run]
-)
+@pytest.mark.parametrize("module", [relevance, relevance_process, _relevance_run])
 def test_advice_on_relevance_vectors_is_for_the_command_line(module):
     texts = list(_texts_of_warnings(module))
     assert texts
