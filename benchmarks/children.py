@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from benchmarks.report import ROOT
@@ -30,3 +31,14 @@ def child_output(arguments: Sequence[str], environment: Mapping[str, str] | None
     if done.returncode != 0:
         raise RuntimeError(f"a child process failed:\n{done.stderr[-2000:]}")
     return done.stdout
+
+
+def resident_bytes(key: str) -> int:
+    """Return what this process has in memory ("VmRSS"), or has had at the most ("VmHWM").
+
+    The peak that `getrusage` tells of a process is at least that of the one it was started by.
+    """
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(key):
+            return int(line.split()[1]) * 1024
+    raise RuntimeError(f"/proc/self/status has no {key}")

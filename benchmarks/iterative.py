@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.children import in_child
+from benchmarks.children import in_child, resident_bytes
 from benchmarks.evidence import D
-from benchmarks.memory import _resident
 from benchmarks.peers import GPyTorch, has_gpytorch
 from benchmarks.report import Options, Result, Verdict, table
 from benchmarks.timing import Contender, race
@@ -85,13 +84,13 @@ def child(n: int) -> None:
     before = None
     try:
         Path("/proc/self/clear_refs").write_text("5")  # peak := now
-        before = _resident("VmRSS")
+        before = resident_bytes("VmRSS")
     except OSError:
         before = None
     start = time.perf_counter()
     solution = iterative.solve(given)
     seconds = time.perf_counter() - start
-    peak = None if before is None else _resident("VmHWM")
+    peak = None if before is None else resident_bytes("VmHWM")
     print(json.dumps([seconds, solution.bounds.gap, solution.iterations, peak]))
 
 

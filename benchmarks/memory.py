@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.children import in_child
+from benchmarks.children import in_child, resident_bytes
 from benchmarks.evidence import NOISE, objective, problem
 from benchmarks.peers import GPyTorch, has_gpytorch, sklearn_regressor
 from benchmarks.report import Options, Result, Verdict, table
@@ -46,13 +46,6 @@ def evaluation(contender: str, n: int, p: int) -> Callable[[], Any]:
     return lambda: ours(ours.theta)
 
 
-def _resident(key: str) -> int:
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith(key):
-            return int(line.split()[1]) * 1024
-    raise RuntimeError(f"/proc/self/status has no {key}")
-
-
 def child(contender: str, n: int, p: int) -> None:
     """Measure in this process, which must be fresh, and print the bytes: resident and traced."""
     evaluation(contender, 300, p)()  # compilers, buffers of the BLAS, lazy imports
@@ -62,9 +55,9 @@ def child(contender: str, n: int, p: int) -> None:
     if reset.exists():
         try:
             reset.write_text("5")  # peak := now
-            before = _resident("VmRSS")
+            before = resident_bytes("VmRSS")
             ready()
-            resident = _resident("VmHWM") - before
+            resident = resident_bytes("VmHWM") - before
         except OSError:
             resident = None
     fresh = evaluation(contender, n, p)  # whatever the first evaluation keeps counts as extra

@@ -6,8 +6,7 @@ import json
 
 import numpy as np
 
-from benchmarks.children import in_child
-from benchmarks.memory import _resident
+from benchmarks.children import in_child, resident_bytes
 from benchmarks.online import CHUNK, KERNEL, NOISE, D, Steady, function, inputs
 from benchmarks.report import Options, Result, Verdict, table
 from mercer.inference.online import OnlineProcess
@@ -27,7 +26,7 @@ def memory_child(marks: list[int]) -> None:
         while stream.process.n_seen < mark:
             X, Y = stream.chunk(CHUNK)
             stream.process.learn(X, Y)
-        resident.append(_resident("VmRSS"))
+        resident.append(resident_bytes("VmRSS"))
     print(json.dumps(resident))
 
 

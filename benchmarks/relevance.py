@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import time
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg.blas import dgemv, dsymv
 
-from benchmarks.children import in_child
+from benchmarks.children import in_child, resident_bytes
 from benchmarks.report import Options, Result, Verdict, table
 from benchmarks.timing import Contender, milliseconds, race
 from mercer.compute import blas_for
@@ -199,8 +198,7 @@ def child(n: int) -> None:
         start = time.perf_counter()
         fit = solve(problem(case))
         seconds = time.perf_counter() - start
-        status = Path("/proc/self/status").read_text().splitlines()
-        peak = next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) * 1024
+        peak = resident_bytes("VmHWM")
         out.append([case.name, seconds, peak, len(fit.indices), fit.noise])
     print(json.dumps(out))
 

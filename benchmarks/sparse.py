@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 from scipy.linalg.blas import dsymm, dsyrk, dtrsm
 
-from benchmarks.children import in_child
+from benchmarks.children import in_child, resident_bytes
 from benchmarks.evidence import NOISE, D, problem
-from benchmarks.memory import _resident
 from benchmarks.peers import GPyTorch, has_gpytorch
 from benchmarks.report import Options, Result, Verdict, table
 from benchmarks.timing import Contender, race
@@ -165,9 +164,9 @@ def child(n: int, m: int) -> None:
     if reset.exists():
         try:
             reset.write_text("5")  # peak := now
-            before = _resident("VmRSS")
+            before = resident_bytes("VmRSS")
             ready()
-            resident = _resident("VmHWM") - before
+            resident = resident_bytes("VmHWM") - before
         except OSError:
             resident = None
     tracemalloc.start()
