@@ -81,6 +81,15 @@ def test_many_columns_of_their_own_units_have_length_scales_in_these():
     np.testing.assert_allclose(ratio, ratio[0])
 
 
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+def test_constant_columns_say_nothing_of_the_unit_of_the_others(unit):
+    X, y = labelled(0)
+    blank = np.zeros((len(X), 40))
+    widths = widths_of(np.hstack([unit * X, blank]), y)
+    np.testing.assert_allclose(widths, widths[0])
+    np.testing.assert_allclose(widths / unit, widths_of(np.hstack([X, blank]), y), rtol=1e-6)
+
+
 def test_labels_of_many_columns_leave_the_kernel_to_a_gaussian_process():
     X, y = labelled(0)
     model = RelevanceVectorClassifier().fit(X, y)

@@ -17,7 +17,7 @@ from mercer.estimators.classification import label_variance
 from mercer.estimators.laplacian_rows import Merged
 from mercer.estimators.online_start import Start, start_of_classes, start_of_regression
 from mercer.estimators.rows import Rows
-from mercer.evidence.defaults import default_class_kernel, spread
+from mercer.evidence.defaults import default_class_kernel, deviation, spread
 from mercer.kernels import RBF, Kernel, Scaled
 from mercer.likelihoods import Gaussian, Logistic
 from mercer.likelihoods.spread import median_of, spread_of
@@ -103,7 +103,9 @@ def _common_factor(model: Any, rows: Rows, widths: Floats) -> Start:
     same units, as those of an image do, and hopeless where they have not: the evidence tells.
     """
     found = []
-    for shape in (widths, np.full_like(widths, np.sqrt(np.mean(widths**2)))):
+    # The deviation of a constant column, which `widths` has not, is 0.
+    alike = np.sqrt(np.mean(deviation(rows.X, rows.weights) ** 2)) or 1.0
+    for shape in (widths, np.full_like(widths, alike)):
         units = np.sqrt(widths.size) * shape
         kernel = default_class_kernel(np.array(1.0), label_variance(Logistic()))
         inside = rows._replace(X=rows.X / units)
