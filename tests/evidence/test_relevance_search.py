@@ -97,3 +97,12 @@ def test_a_search_that_is_interrupted_keeps_what_it_has():
     begun = search.solved(made, None)
     end = search.climb(begun)
     assert end.status == "interrupted" and end.value >= begun.value
+
+
+def test_starts_that_were_drawn_leave_out_none_of_the_others():
+    # The best of them comes first, so that two wide ones in a row score far less.
+    made = Dictionary((RBF([1.0, 1.0]),), X, (None,), np.ones((40, 1)))
+    starts = width_starts(made, (16.0, 8.0, 1.0))
+    search = Search(engine(), np.log([[1e-2, 1e2]] * 2), 0.3, 2.0, 4)
+    search.best_of(made, starts, 1, drawn=[made.theta + 0.01])
+    np.testing.assert_allclose(search.thetas[1:4], starts)

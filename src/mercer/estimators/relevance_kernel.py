@@ -133,12 +133,13 @@ def _searched(
         # Where there is nothing but noise, the sample's length scales are as short as can be.
         assert widths is not None
         starts.insert(0, _default_kernel(frame.model, widths).theta)
-    for _ in range(estimator.n_restarts):
-        drawn = [kernel.draw_theta(rng) for kernel in frame.kernels]
-        starts.insert(0, np.concatenate(drawn))
+    drawn = [
+        np.concatenate([kernel.draw_theta(rng) for kernel in frame.kernels])
+        for _ in range(estimator.n_restarts)
+    ]
     # Of labels the evidence is too high where functions are many and narrow (decision 0016).
     rich = not frame.model.has_labels
-    end = search.best_of(functions, starts, _TRIES + estimator.n_restarts, rich)
+    end = search.best_of(functions, starts, _TRIES + len(drawn), rich, drawn)
     frame = frame.with_kernels(end.functions.kernels)
     if len(some.Y) == len(rows.Y):
         return frame, search, end

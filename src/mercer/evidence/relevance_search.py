@@ -87,17 +87,23 @@ class Search:
     start: int = 1
 
     def best_of(
-        self, functions: Dictionary, starts: Sequence[Floats], tries: int, rich: bool = False
+        self,
+        functions: Dictionary,
+        starts: Sequence[Floats],
+        tries: int,
+        rich: bool = False,
+        drawn: Sequence[Floats] = (),
     ) -> Ended:
         """Return the best end of so many starts that score highest, and that of most functions.
 
         The last, if `rich`: many functions can tell of columns that few cannot, but take longer.
-        The starts are in order, from wide functions to narrow ones.
+        The starts are in order, from wide functions to narrow ones; those that were drawn are in
+        none, and say nothing of which of the others may be left out.
         """
         begun: list[Ended] = []
         n = len(functions.X)
         stopped = False
-        for theta in starts:
+        for theta in [*drawn, *starts]:
             try:
                 at = self.solved(functions.with_theta(np.clip(theta, *self.bounds.T)), None)
             except KeyboardInterrupt:
@@ -106,10 +112,14 @@ class Search:
                 stopped = True
                 break
             begun.append(at)
+            if at.status == "interrupted":
+                break
+            passed = begun[len(drawn) :]
+            if len(passed) < 2:
+                continue
             many = max(len(machine.fit.indices) for machine in at.machines) > _MANY * n
-            top = max(end.score for end in begun)
-            lost = all(end.score < top - _WORSE for end in begun[-2:])
-            if at.status == "interrupted" or lost or (many and len(begun) > 1):
+            top = max(end.score for end in passed)
+            if many or all(end.score < top - _WORSE for end in passed[-2:]):
                 break
         begun.sort(key=lambda end: -end.score)
         others = [end for end in begun[tries:] if rich and _count(end.machines) <= _MANY * n]
