@@ -201,3 +201,14 @@ def test_steps_that_are_always_undone_end(monkeypatch):
     problem = RelevanceProblem(ArrayColumns(Phi), y, np.zeros(40), None, Flat())
     monkeypatch.setattr(Fast, "_move", undone)
     assert solve(problem, tol=1e-12).n_iterations < 1000
+
+
+@pytest.mark.filterwarnings("ignore::mercer.errors.BoundWarning")
+def test_rows_that_weigh_much_take_few_steps():
+    # Single steps are said to gain hundreds of nats, all of them rounding of 1e10 and more.
+    X = np.random.default_rng(0).uniform(-3, 3, (40, 1))
+    y = np.sin(X[:, 0]) + 0.1 * np.random.default_rng(1).normal(size=40)
+    for weight in (1e8, 1e15, 1e30):
+        problem = given(KernelColumns(RBF(0.05), X), y, weights=np.full(40, weight))
+        fit = holds(solve(problem))
+        assert fit.status == "converged" and fit.n_iterations < 5000

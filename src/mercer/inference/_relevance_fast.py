@@ -5,8 +5,8 @@ noise go up the evidence together (`_relevance_evidence`), which single steps ta
 functions are alike. Where nothing gains then, exchanges of a function in the model for one outside
 are looked at, all k M of them for the price of one more matrix product. From where that ends too,
 half the noise is tried, and what comes of it taken if it is better. Every so often all matrices are
-computed afresh; if that shows less evidence than before, which only rounding can bring about, the
-steps since are undone and shorter runs made.
+computed afresh; if that shows less evidence than before, or next to none of what steps were said to
+gain, which only rounding can bring about, these are undone and shorter runs made.
 """
 
 from __future__ import annotations
@@ -48,8 +48,9 @@ _PART = 0.1
 _RUN, _PER_FUNCTION = 32, 4
 # Steps that turn out to be rounding are undone, and runs a quarter as long; this ends it.
 _IMPATIENT = 1e-3
-# What may be rounding of the evidence, relative.
-_ROUNDING = 1e-9
+# What may be rounding of the evidence, relative; and the part of what steps were said to gain that
+# they must have gained, or all of it was rounding.
+_ROUNDING, _TRUE = 1e-9, 1e-3
 # A function of which only this part is not explained by the model is added to fresh matrices alone.
 _DOUBTFUL = 1e-7
 # Rounds of exchanges before single steps alone decide: fewer of large models, where each
@@ -175,8 +176,7 @@ class Fast:
         k = len(self.active)
         of = self._functions()
         fresh = evaluate(self.terms, of, model.s[:k].copy(), 1.0 / model.numbers[0])
-        least = self.point.value - _ROUNDING * (1.0 + abs(self.point.value))
-        if fresh is None or fresh.value < least:
+        if fresh is None or self._is_rounding(fresh.value):
             before = self.point
             self._patience *= 0.25
             self._set(self.indices, before.s, before.v)
@@ -185,6 +185,13 @@ class Fast:
         self._take(ascend(self.terms, of, fresh, steps, tol))
         self._tell()
         return True
+
+    def _is_rounding(self, value: float) -> bool:
+        """Whether steps that lead to such a value gain nothing, whatever they were said to."""
+        gain, said = value - self.point.value, float(self._model.numbers[1])
+        if said > 0:
+            return gain <= _TRUE * said
+        return gain < -_ROUNDING * (1.0 + abs(self.point.value))
 
     def _tell(self) -> None:
         if self._report is not None:
