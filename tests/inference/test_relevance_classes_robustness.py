@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.errors import ConvergenceWarning, TooLargeError
+from mercer.errors import ConvergenceWarning, NotPositiveDefiniteError, TooLargeError
 from mercer.inference import _relevance_run
 from mercer.inference._columns import ArrayColumns, JoinedColumns, KernelColumns
 from mercer.inference._relevance_sites import ScalarSites
@@ -247,3 +247,13 @@ def test_joined_columns_of_which_all_stay():
     y = np.array([1.0, -1.0, 1.0, -1.0])
     own = ClassesProblem(columns, y, np.zeros(4), None, Flat(), always=range(5))
     assert len(solve(own).indices) == 5
+
+
+@pytest.mark.parametrize("algorithm", ["fast", "fixed_point"])
+def test_weights_that_leave_no_evidence_are_told_of(algorithm):
+    rng = np.random.default_rng(0)
+    Phi, weights = rng.normal(size=(20, 8)), np.full(20, 1e300)
+    given = ClassesProblem(ArrayColumns(Phi), np.sign(Phi[:, 0]), np.zeros(20), weights, Flat())
+    refused = pytest.raises(NotPositiveDefiniteError, match="other units")
+    with refused, np.errstate(all="ignore"):
+        solve(given, algorithm)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.errors import BoundWarning, ConvergenceWarning, TooLargeError
+from mercer.errors import BoundWarning, ConvergenceWarning, NotPositiveDefiniteError, TooLargeError
 from mercer.inference import _relevance_run
 from mercer.inference._columns import ArrayColumns, KernelColumns
 from mercer.inference._relevance_fast import Fast
@@ -212,3 +212,10 @@ def test_rows_that_weigh_much_take_few_steps():
         problem = given(KernelColumns(RBF(0.05), X), y, weights=np.full(40, weight))
         fit = holds(solve(problem))
         assert fit.status == "converged" and fit.n_iterations < 5000
+
+
+@pytest.mark.parametrize("algorithm", ["fast", "fixed_point"])
+def test_targets_whose_squares_are_no_doubles_end(algorithm):
+    Phi = np.random.default_rng(0).normal(size=(20, 8))
+    with pytest.raises((NotPositiveDefiniteError, FloatingPointError)), np.errstate(all="ignore"):
+        solve(given(Phi, 1e200 * Phi[:, 0]), algorithm)

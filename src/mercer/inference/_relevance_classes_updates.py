@@ -15,6 +15,7 @@ from mercer.inference._relevance_growth import widths_of
 from mercer.inference._relevance_laplace import LARGEST, SMALLEST, Laplace
 from mercer.inference._relevance_mode import Mode
 from mercer.inference._relevance_problem import Hyperprior, Report
+from mercer.inference._relevance_run import firmer
 from mercer.inference._relevance_sites import Sites
 from mercer.inference._relevance_table import Table
 from mercer.inference._relevance_together import Together
@@ -59,7 +60,7 @@ class ClassUpdates(Together):
             s = len(indices) * self.widths[indices] / 9.0
         point = self.evaluate(indices, s, 1.0)
         while point is None:  # they are too alike: firmer priors
-            s = 8.0 * np.maximum(s, 1e-6 * self.widths[indices])
+            s = firmer(s, 1e-6 * self.widths[indices], LARGEST * self.widths[indices])
             point = self.evaluate(indices, s, 1.0)
         self.indices, self.point = indices, point
         self.history.append(point.value)

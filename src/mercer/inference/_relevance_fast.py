@@ -19,6 +19,7 @@ from scipy.linalg.lapack import dtrtri
 from mercer.inference._relevance_evidence import Functions, Point, Terms, ascend, evaluate
 from mercer.inference._relevance_problem import RelevanceProblem, Report
 from mercer.inference._relevance_rows import Rows
+from mercer.inference._relevance_run import firmer
 from mercer.inference._relevance_search import (
     after_exchange,
     alone,
@@ -109,7 +110,7 @@ class Fast:
                     indices = np.array([np.argmax(np.where(rows.D > 0, rows.P**2 / rows.D, -1.0))])
             s = self._alone(indices, v)
         while not self._set(indices, s, v):  # they are too alike: firmer priors
-            s = 8.0 * np.maximum(s, 1e-12 * rows.D[indices] / v)
+            s = firmer(s, 1e-12 * rows.D[indices] / v)
 
     def _alone(self, indices: Indices, v: float) -> Floats:
         return alone(self.rows.D[indices] / v, (self.rows.P[indices] / v) ** 2)

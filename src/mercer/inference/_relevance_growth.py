@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.inference._relevance_ascent import Penalty
-from mercer.inference._relevance_laplace import Laplace
+from mercer.inference._relevance_laplace import LARGEST, Laplace
 from mercer.inference._relevance_mode import Mode
 from mercer.inference._relevance_problem import Hyperprior, Report
+from mercer.inference._relevance_run import firmer
 from mercer.inference._relevance_search import alone
 from mercer.inference._relevance_sites import Sites
 from mercer.inference._relevance_table import Table
@@ -132,7 +133,7 @@ class Growth(ABC):
         laplace = self.of(indices)
         point = laplace.at(s)
         while point is None:  # they are too alike: firmer priors
-            s = 8.0 * np.maximum(s, 1e-6 * self.widths[indices])
+            s = firmer(s, 1e-6 * self.widths[indices], LARGEST * self.widths[indices])
             point = laplace.at(s)
         self.take(indices, point)
 

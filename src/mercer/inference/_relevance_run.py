@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mercer.errors import ConvergenceWarning, TooLargeError, warn
+from mercer.errors import ConvergenceWarning, NotPositiveDefiniteError, TooLargeError, warn
 from mercer.inference._columns import Columns
 
-__all__ = ["checked_limit", "require_memory", "run", "warn_of_stop"]
+__all__ = ["checked_limit", "firmer", "require_memory", "run", "warn_of_stop"]
+
+Floats = NDArray[np.float64]
 
 # Bytes that the algorithms that keep a Gram matrix of all functions may take.
 _MOST = 2**33
@@ -35,6 +38,19 @@ def require_memory(columns: Columns, algorithm: str) -> None:
             f'"{algorithm}" keeps all {M} functions at {n} rows and their Gram matrix: '
             f'{needed / 2**30:.1f} GiB. "fast" computes columns as it wants them'
         )
+
+
+def firmer(s: Floats, least: Floats, most: Floats | float = np.inf) -> Floats:
+    """Return greater precisions than s, at which functions that are too alike may have a factor.
+
+    Those above `most` are none; NotPositiveDefiniteError if all of s are.
+    """
+    if not np.any(s < most):
+        raise NotPositiveDefiniteError(
+            "the evidence is no number, whatever the precisions of the functions: targets, "
+            "functions or weights are beyond what doubles can hold; give them in other units"
+        )
+    return np.asarray(8.0 * np.maximum(s, least))
 
 
 def run(work: Any, start: Any, limit: int) -> str:

@@ -88,7 +88,7 @@ class Updates(Together):
         while point is None:
             s = s + 1e-12 * np.maximum(np.diagonal(of.G), 1e-300) / v
             s, v = 4.0 * s, (2.0 * v if self.terms.learns else v)
-            if v > self.terms.ceiling or not np.all(np.isfinite(s)):
+            if v > self.terms.ceiling or not np.all(np.isfinite(np.append(s, v))):
                 raise FloatingPointError("the functions' Gram matrix has no factor")
             point = evaluate(self.terms, of, s, v)
         self.indices, self.point = indices, point
