@@ -23,9 +23,9 @@ def waves(n=60, size=30.0):
 def width_of(X, y, outliers):
     rows = merged(X, y[:, None], None, np.arange(len(X)), None)
     model, rng = RelevanceVectorRegressor(), np.random.default_rng(0)
-    kernel, whole = sampled_widths(model, rows, Constant(), False, outliers, rng)
-    assert whole
-    return float(kernel.length_scale[0])
+    found = sampled_widths(model, rows, X.std(axis=0), Constant(), False, outliers, rng)
+    assert found.is_whole and not found.is_common
+    return float(found.kernel.length_scale[0])
 
 
 @pytest.mark.parametrize("size", [10.0, 1e6])
@@ -60,9 +60,9 @@ def labelled(seed, n=120, d=160):
 def widths_of(X, y):
     rows = merged(X, y[:, None], None, np.arange(len(X)), None)
     model, rng = RelevanceVectorClassifier(), np.random.default_rng(0)
-    kernel, whole = sampled_widths(model, rows, Constant(), True, False, rng)
-    assert whole
-    return kernel.length_scale
+    found = sampled_widths(model, rows, X.std(axis=0), Constant(), True, False, rng)
+    assert found.is_whole and found.is_common == (X.shape[1] > 150)
+    return found.kernel.length_scale
 
 
 def test_many_columns_of_one_unit_have_one_length_scale():

@@ -41,13 +41,17 @@ def kernel_for(
     rng = np.random.default_rng(seed)
     no_sections = estimator.centres is not None and len(estimator.centres) == 0
     default = kernel is None
+    widths = np.ones(1)
+    if kernel is None or kernel.is_numeric:
+        widths = spread(rows.X, rows.weights)
     if kernel is None:
         if no_sections:
             return RBF(), None
         tell(report, "choosing relative length scales")
         outliers = not (labels or isinstance(estimator.likelihood, (Gaussian, type(None))))
-        kernel, whole = sampled_widths(estimator, rows, model.mean, labels, outliers, rng)
-        if not whole:
+        found = sampled_widths(estimator, rows, widths, model.mean, labels, outliers, rng)
+        kernel = found.kernel
+        if not found.is_whole:
             return kernel, KernelSearch(kernel, [], [], "interrupted")
     kernel = kernel.anchored(rows.X)
     check_symmetry(kernel, rows.X)
@@ -66,7 +70,7 @@ def kernel_for(
         return kernel, None
     tell(report, f"comparing kernels by {len(some.Y)} rows")
 
-    found: dict[int, Likelihood] = {}  # that of the first kernel shapes the loss of all
+    noises: dict[int, Likelihood] = {}  # that of the first kernel shapes the loss of all
 
     def value(kernel: Kernel) -> float:
         frame = Frame(estimator, kernel, model, seed)
@@ -75,17 +79,16 @@ def kernel_for(
         columns, total = frame.table(some), 0.0
         for p in telling:
             targets = frame.targets(some, p)
-            if p in found and isinstance(targets.noise, Noise):
-                targets = replace(targets, noise=replace(targets.noise, start=found[p]))
-            own = options._replace(settles=p not in found)
+            if p in noises and isinstance(targets.noise, Noise):
+                targets = replace(targets, noise=replace(targets.noise, start=noises[p]))
+            own = options._replace(settles=p not in noises)
             chosen = choose(columns, targets, own, judge=True)
             if not chosen.is_whole:
                 raise KeyboardInterrupt
-            found.setdefault(p, chosen.now)
+            noises.setdefault(p, chosen.now)
             total += chosen.value
         return total if np.isfinite(total) else -np.inf
 
-    widths = spread(rows.X, rows.weights) if kernel.is_numeric else np.ones(1)
     bounds = kernel.with_bounds_from(widths, 1.0).bounds
     starts = [kernel.draw_theta(rng) for _ in range(0 if default else estimator.n_restarts)]
     end = search_kernel(kernel, directions, bounds, value, estimator.max_iter, starts, report)

@@ -16,7 +16,7 @@ from mercer.estimators.expansion_options import check_centres, check_symmetry
 from mercer.estimators.options import as_generator
 from mercer.estimators.relevance_frame import Frame, Model
 from mercer.estimators.rows import is_precomputed
-from mercer.estimators.sampled_widths import sampled_widths, too_many_columns
+from mercer.estimators.sampled_widths import sampled_widths
 from mercer.evidence.defaults import default_class_kernel, default_kernel, spread
 from mercer.evidence.optimum import Report, tell
 from mercer.evidence.relevance_search import Ended, Search, width_starts
@@ -56,9 +56,11 @@ def choose_kernels(estimator: Any, model: Model, report: Report | None) -> Choic
     rng = as_generator(estimator.random_state)
     numeric = kernels is None or kernels[0].is_numeric
     widths = spread(rows.X, rows.weights) if numeric and not is_precomputed(estimator) else None
-    whole, default = True, kernels is None
+    default, is_open = None, True
     if kernels is None:
-        own, whole = _begun(estimator, model, rng, report)
+        assert widths is not None
+        default = _default_kernel(model, widths)
+        own, is_open = _begun(estimator, model, default, widths, rng, report)
         kernels = (own,)
     if estimator.learn_centres and widths is None:
         raise ValueError(f"learn_centres=True needs inputs of numbers, got {kernels[0]!r}")
@@ -70,7 +72,7 @@ def choose_kernels(estimator: Any, model: Model, report: Report | None) -> Choic
     frame = Frame(model, kernels, estimator.centres, estimator.functions)
     beta = frame.coefficients(rows)
     no_sections = estimator.centres is not None and len(estimator.centres) == 0
-    searches = estimator.optimizer is not None and not no_sections and whole
+    searches = estimator.optimizer is not None and not no_sections and is_open
     searches = searches and any(kernel.theta.size for kernel in kernels)
     searches = searches and bool(np.any(rows.Y != frame.offset(rows, beta)))
     search: Search | None = None
@@ -84,24 +86,6 @@ def choose_kernels(estimator: Any, model: Model, report: Report | None) -> Choic
     return Choice(frame, beta, search, start)
 
 
-def _begun(
-    estimator: Any, model: Model, rng: np.random.Generator, report: Report | None
-) -> tuple[Kernel, bool]:
-    """Return the default kernel where a search begins, and whether there is to be one."""
-    rows = model.rows
-    kernel = _default_kernel(model, spread(rows.X, rows.weights))
-    if estimator.optimizer is None or not np.any(np.ptp(rows.Y, axis=0)):
-        return kernel, True
-    tell(report, "choosing relative length scales")
-    if model.has_labels:  # which may be distributions over classes
-        rows = rows._replace(Y=np.where(rows.Y > 0, 1.0, -1.0))
-    outliers = not model.has_labels and bool(estimator.robust)
-    start, whole = sampled_widths(estimator, rows, model.mean, model.has_labels, outliers, rng)
-    # Nor does the evidence of labels choose them then: it grows as kernels narrow (decision 0016).
-    searches = whole and not (model.has_labels and too_many_columns(rows.X))
-    return kernel.with_theta(start.theta), searches
-
-
 def _default_kernel(model: Model, widths: Floats) -> Kernel:
     """Return the kernel that is meant by none, from the deviations of the columns."""
     default = default_class_kernel if model.has_labels else default_kernel
@@ -109,12 +93,34 @@ def _default_kernel(model: Model, widths: Floats) -> Kernel:
     return kernel
 
 
+def _begun(
+    estimator: Any,
+    model: Model,
+    kernel: Kernel,
+    widths: Floats,
+    rng: np.random.Generator,
+    report: Report | None,
+) -> tuple[Kernel, bool]:
+    """Return the default kernel where a search begins, and whether there is to be one."""
+    rows = model.rows
+    if estimator.optimizer is None or not np.any(np.ptp(rows.Y, axis=0)):
+        return kernel, True
+    tell(report, "choosing relative length scales")
+    if model.has_labels:  # which may be distributions over classes
+        rows = rows._replace(Y=np.where(rows.Y > 0, 1.0, -1.0))
+    outliers = not model.has_labels and bool(estimator.robust)
+    found = sampled_widths(estimator, rows, widths, model.mean, model.has_labels, outliers, rng)
+    # Length scales that a sample of labels cannot tell apart, the evidence of relevance vectors
+    # cannot either: it grows as kernels narrow (decision 0016).
+    return kernel.with_theta(found.kernel.theta), found.is_whole and not found.is_common
+
+
 def _searched(
     estimator: Any,
     frame: Frame,
     beta: Floats,
     widths: Floats | None,
-    default: bool,
+    default: Kernel | None,
     rng: np.random.Generator,
     report: Report | None,
 ) -> tuple[Frame, Search, Ended]:
@@ -129,10 +135,9 @@ def _searched(
     search = Search(engine, limits, coarse, _CHARGE, max_iter, report=report)
     functions = frame.dictionary(some)
     starts = width_starts(functions, _FACTORS)
-    if default:
+    if default is not None:
         # Where there is nothing but noise, the sample's length scales are as short as can be.
-        assert widths is not None
-        starts.insert(0, _default_kernel(frame.model, widths).theta)
+        starts.insert(0, default.theta)
     for _ in range(estimator.n_restarts):
         drawn = [kernel.draw_theta(rng) for kernel in frame.kernels]
         starts.insert(0, np.concatenate(drawn))
