@@ -134,16 +134,15 @@ def _searched(
     coarse, max_iter = max(float(estimator.tol), _COARSE), int(estimator.max_iter)
     search = Search(engine, limits, coarse, _CHARGE, max_iter, report=report)
     functions = frame.dictionary(some)
-    starts = width_starts(functions, _FACTORS)
-    if default is not None:
-        # Where there is nothing but noise, the sample's length scales are as short as can be.
-        starts.insert(0, default.theta)
+    # Where there is nothing but noise, the sample's length scales are as short as can be.
+    starts = [] if default is None else [default.theta]
     for _ in range(estimator.n_restarts):
         drawn = [kernel.draw_theta(rng) for kernel in frame.kernels]
-        starts.insert(0, np.concatenate(drawn))
+        starts.append(np.concatenate(drawn))
+    narrowing = width_starts(functions, _FACTORS)
     # Of labels the evidence is too high where functions are many and narrow (decision 0016).
     rich = not frame.model.has_labels
-    end = search.best_of(functions, starts, _TRIES + estimator.n_restarts, rich)
+    end = search.best_of(functions, starts, narrowing, _TRIES + estimator.n_restarts, rich)
     frame = frame.with_kernels(end.functions.kernels)
     if len(some.Y) == len(rows.Y):
         return frame, search, end

@@ -34,7 +34,7 @@ Indices = NDArray[np.intp]
 # Iterations that the parameters move before the functions are looked at again; rounds of both at
 # the most; and what a round must gain for the next, in nats.
 _ITERATIONS, _ROUNDS, _GAIN = 12, 12, 0.1
-# Starts are gone through from wide to narrow functions, up to models with this part of the rows, or
+# Widths are gone through from wide to narrow functions, up to models with this part of the rows, or
 # two in a row that score so much less than the best.
 _MANY, _WORSE = 1.0 / 3.0, 20.0
 # A climb ends where the score is below the best by the charge of so many functions.
@@ -87,17 +87,23 @@ class Search:
     start: int = 1
 
     def best_of(
-        self, functions: Dictionary, starts: Sequence[Floats], tries: int, rich: bool = False
+        self,
+        functions: Dictionary,
+        starts: Sequence[Floats],
+        narrowing: Sequence[Floats],
+        tries: int,
+        rich: bool = False,
     ) -> Ended:
         """Return the best end of so many starts that score highest, and that of most functions.
 
         The last, if `rich`: many functions can tell of columns that few cannot, but take longer.
-        The starts are in order, from wide functions to narrow ones.
+        All of `starts` are tried; then `narrowing`, from wide functions to narrow ones, until these
+        are too many or no better.
         """
         begun: list[Ended] = []
         n = len(functions.X)
         stopped = False
-        for theta in starts:
+        for theta in [*starts, *narrowing]:
             try:
                 at = self.solved(functions.with_theta(np.clip(theta, *self.bounds.T)), None)
             except KeyboardInterrupt:
@@ -106,10 +112,15 @@ class Search:
                 stopped = True
                 break
             begun.append(at)
+            if at.status == "interrupted":
+                break
+            ordered = begun[len(starts) :]
+            if not ordered:
+                continue
             many = max(len(machine.fit.indices) for machine in at.machines) > _MANY * n
             top = max(end.score for end in begun)
-            lost = all(end.score < top - _WORSE for end in begun[-2:])
-            if at.status == "interrupted" or lost or (many and len(begun) > 1):
+            lost = len(ordered) > 1 and all(end.score < top - _WORSE for end in ordered[-2:])
+            if lost or (many and len(begun) > 1):
                 break
         begun.sort(key=lambda end: -end.score)
         others = [end for end in begun[tries:] if rich and _count(end.machines) <= _MANY * n]
