@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mercer.errors import UndeterminedWarning, warn
 from mercer.evidence.expansion_fit import COARSE, fit_targets, solve_for
@@ -20,6 +21,8 @@ from mercer.priors import CoefficientPrior, FeatureSelection, Laplacian
 
 __all__ = ["choose", "larger", "tells"]
 
+Floats = NDArray[np.float64]
+
 # Estimates of noise that shapes the loss, each from the residuals of the one before, and the
 # change that is none.
 _ROUNDS, _SAME = 4, 0.02
@@ -29,7 +32,8 @@ def choose(columns: Columns, targets: Targets, options: Options, judge: bool = F
     """Return the penalty under which held-out rows are predicted best, and the noise with it.
 
     One that follows from a given noise and prior scale is returned as it is. If `judge`, it is for
-    the value alone: there is one for that too, and no warning where nothing can be told.
+    the value alone: there is one for that too, and no warning where nothing can be told. Ctrl-C
+    leaves what is best by the folds that are done; before there is one it is raised.
     """
     now, noise = targets.begun(), targets.noise
     is_open = isinstance(noise, Noise) and (noise.is_open or noise.shapes_the_loss)
@@ -120,6 +124,8 @@ def _chosen(
             most = problem.loss.unit  # as good as any other that leaves nothing in use
         return Chosen(given or most, now, is_known=False)
     penalties = descending(most, options.n_penalties) if given is None else np.array([given])
+    if options.like is not None:
+        return _at_place_of(options.like, penalties, now)
     by = Comparison(problem, targets.folds, targets.weights, model, COARSE, options.max_active)
     path = scored_path(by, penalties)
     found = _at(path, path.best, now)
@@ -134,6 +140,13 @@ def _at(path: Path, q: int, now: Likelihood) -> Chosen:
     calibration = None if path.calibrations is None else path.calibrations[q]
     found = float(path.penalties[q]), now, float(path.values[q]), path, calibration
     return Chosen(*found, is_whole=path.is_whole)
+
+
+def _at_place_of(like: Chosen, penalties: Floats, now: Likelihood) -> Chosen:
+    """Return the penalty that is where another is on its path, margins calibrated as there."""
+    place = 0 if like.path is None else int(np.argmin(np.abs(like.path.penalties - like.penalty)))
+    penalty = float(penalties[min(place, len(penalties) - 1)])
+    return Chosen(penalty, now, calibration=like.calibration, is_whole=False)
 
 
 def _alike(a: Likelihood, b: Likelihood) -> bool:
