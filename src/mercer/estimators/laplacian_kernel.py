@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from mercer.estimators.expansion_options import check_symmetry
 from mercer.estimators.laplacian_frame import Frame, Model
-from mercer.estimators.laplacian_options import PRIORS
 from mercer.estimators.sampled_widths import sampled_widths
 from mercer.evidence.defaults import spread
 from mercer.evidence.expansion_choice import choose, tells
@@ -60,12 +59,9 @@ def kernel_for(
         return kernel, None
     some = rows.some(_KERNEL_ROWS, np.random.default_rng(seed))
     begun = Frame(estimator, kernel, model, seed)
-    table = begun.table(some)
-    telling = [
-        p
-        for p in range(rows.Y.shape[1])
-        if tells(table, begun.targets(some, p), PRIORS[estimator.prior])
-    ]
+    table, options = begun.table(some), begun.options(estimator.max_active, None)
+    options = options._replace(n_penalties=min(_KERNEL_PENALTIES, estimator.n_penalties))
+    telling = [p for p in range(rows.Y.shape[1]) if tells(table, begun.targets(some, p), options)]
     if not telling:
         return kernel, None
     tell(report, f"comparing kernels by {len(some.Y)} rows")
@@ -74,8 +70,6 @@ def kernel_for(
 
     def value(kernel: Kernel) -> float:
         frame = Frame(estimator, kernel, model, seed)
-        options = frame.options(estimator.max_active, None)
-        options = options._replace(n_penalties=min(_KERNEL_PENALTIES, estimator.n_penalties))
         columns, total = frame.table(some), 0.0
         for p in telling:
             targets = frame.targets(some, p)
