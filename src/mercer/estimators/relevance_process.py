@@ -183,7 +183,7 @@ def _warn_if_empty(frame: Frame, functions: Dictionary, found: Sequence[Any]) ->
     empty = [
         str(p)
         for p, machine in enumerate(found)
-        if len(machine.fit.indices) == frame.relevant(functions, machine.fit.indices).n_mean
+        if not frame.relevant(functions, machine.fit.indices).n_relevance
     ]
     if empty:
         which = "" if len(found) == 1 else f" for target or class {', '.join(empty)}"
