@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from mercer import RelevanceVectorClassifier, RelevanceVectorRegressor
+from mercer.errors import ConvergenceWarning
 from mercer.estimators.laplacian_rows import merged
 from mercer.estimators.sampled_widths import sampled_widths
+from mercer.evidence.optimum import Recorder
 from mercer.means import Constant
 
 
@@ -78,6 +80,25 @@ def test_many_columns_of_their_own_units_have_length_scales_in_these():
     y = np.sign(X[:, :80].sum(axis=1))
     X *= 10.0 ** rng.uniform(-4, 4, 160)
     ratio = widths_of(X, y) / X.std(axis=0)
+    np.testing.assert_allclose(ratio, ratio[0])
+
+
+def test_ctrl_c_ends_the_search_for_a_common_factor(monkeypatch):
+    X, y = labelled(0)
+    evaluate, calls = Recorder.__call__, []
+
+    def broken(recorder, *args):
+        calls.append(1)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return evaluate(recorder, *args)
+
+    monkeypatch.setattr(Recorder, "__call__", broken)
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        model = RelevanceVectorClassifier().fit(X, y)
+    assert len(calls) == 3  # the other proportion is not tried
+    assert model.status_ == "interrupted"
+    ratio = model.kernel_.length_scale / X.std(axis=0)
     np.testing.assert_allclose(ratio, ratio[0])
 
 

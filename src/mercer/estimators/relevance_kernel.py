@@ -16,11 +16,11 @@ from mercer.estimators.expansion_options import check_centres, check_symmetry
 from mercer.estimators.options import as_generator
 from mercer.estimators.relevance_frame import Frame, Model
 from mercer.estimators.rows import is_precomputed
-from mercer.estimators.sampled_widths import sampled_widths
+from mercer.estimators.sampled_widths import Sampled, sampled_widths
 from mercer.evidence.defaults import default_class_kernel, default_kernel, spread
 from mercer.evidence.optimum import Report, tell
 from mercer.evidence.relevance_search import Ended, Search, width_starts
-from mercer.kernels import Kernel
+from mercer.kernels import RBF, Kernel
 
 __all__ = ["Choice", "choose_kernels"]
 
@@ -42,12 +42,14 @@ class Choice(NamedTuple):
     beta : (r, P) about what the coefficients of the mean have their priors
     search : of the kernels' parameters, if there was one
     start : where the choice has ended, for the last fit to begin at; None without a choice
+    is_whole : whether no interrupt has ended it
     """
 
     frame: Frame
     beta: Floats
     search: Search | None
     start: Ended | None
+    is_whole: bool
 
 
 def choose_kernels(estimator: Any, model: Model, report: Report | None) -> Choice:
@@ -56,12 +58,15 @@ def choose_kernels(estimator: Any, model: Model, report: Report | None) -> Choic
     rng = as_generator(estimator.random_state)
     numeric = kernels is None or kernels[0].is_numeric
     widths = spread(rows.X, rows.weights) if numeric and not is_precomputed(estimator) else None
-    default, is_open = None, True
+    default, is_open, is_whole = None, True, True
     if kernels is None:
         assert widths is not None
         default = _default_kernel(model, widths)
-        own, is_open = _begun(estimator, model, default, widths, rng, report)
-        kernels = (own,)
+        begun = _begun(estimator, model, default, widths, rng, report)
+        kernels, is_whole = (begun.kernel,), begun.is_whole
+        # Length scales that a sample of labels cannot tell apart, the evidence of relevance vectors
+        # cannot either: it grows as kernels narrow (decision 0016).
+        is_open = is_whole and not begun.is_common
     if estimator.learn_centres and widths is None:
         raise ValueError(f"learn_centres=True needs inputs of numbers, got {kernels[0]!r}")
     for kernel in kernels:
@@ -81,38 +86,39 @@ def choose_kernels(estimator: Any, model: Model, report: Report | None) -> Choic
         warnings.simplefilter("ignore", MercerWarning)
         if searches:
             frame, search, start = _searched(estimator, frame, beta, widths, default, rng, report)
-        if estimator.learn_centres and (start is None or start.status != "interrupted"):
+            is_whole = start.status != "interrupted"
+        if estimator.learn_centres and is_whole:
             start = _moved(estimator, frame, beta, widths, start, report)
-    return Choice(frame, beta, search, start)
+            is_whole = start.status != "interrupted"
+    return Choice(frame, beta, search, start, is_whole)
 
 
-def _default_kernel(model: Model, widths: Floats) -> Kernel:
+def _default_kernel(model: Model, widths: Floats) -> RBF:
     """Return the kernel that is meant by none, from the deviations of the columns."""
     default = default_class_kernel if model.has_labels else default_kernel
-    kernel: Kernel = default(widths, 1.0).kernel
+    kernel = default(widths, 1.0).kernel
+    assert isinstance(kernel, RBF)
     return kernel
 
 
 def _begun(
     estimator: Any,
     model: Model,
-    kernel: Kernel,
+    kernel: RBF,
     widths: Floats,
     rng: np.random.Generator,
     report: Report | None,
-) -> tuple[Kernel, bool]:
-    """Return the default kernel where a search begins, and whether there is to be one."""
+) -> Sampled:
+    """Return the default kernel where a search begins: with the length scales of a sample."""
     rows = model.rows
     if estimator.optimizer is None or not np.any(np.ptp(rows.Y, axis=0)):
-        return kernel, True
+        return Sampled(kernel, is_common=False)
     tell(report, "choosing relative length scales")
     if model.has_labels:  # which may be distributions over classes
         rows = rows._replace(Y=np.where(rows.Y > 0, 1.0, -1.0))
     outliers = not model.has_labels and bool(estimator.robust)
     found = sampled_widths(estimator, rows, widths, model.mean, model.has_labels, outliers, rng)
-    # Length scales that a sample of labels cannot tell apart, the evidence of relevance vectors
-    # cannot either: it grows as kernels narrow (decision 0016).
-    return kernel.with_theta(found.kernel.theta), found.is_whole and not found.is_common
+    return found._replace(kernel=kernel.with_theta(found.kernel.theta))
 
 
 def _searched(

@@ -45,7 +45,7 @@ class RelevanceProcess(ExpansionProcess):
         those of the mean have their priors.
         """
         report, rows = report_of(self), model.rows
-        frame, beta, search, start = choose_kernels(self, model, report)
+        frame, beta, search, start, is_whole = choose_kernels(self, model, report)
         varies = bool(np.any(rows.Y != frame.offset(rows, beta)))
         functions = frame.dictionary(rows) if start is None else start.functions
         columns, engine = functions.columns(), frame.engine(rows, beta)
@@ -53,7 +53,7 @@ class RelevanceProcess(ExpansionProcess):
         begun = None if start is None else start.machines
         found = engine.solve(columns, begun, float(self.tol), final=True)
         statuses = {machine.fit.status for machine in found}
-        if start is not None and start.status == "interrupted":
+        if not is_whole:
             statuses.add("interrupted")
         status = next(each for each in _STATUS if each in statuses)
         value = functions.log_prior + sum(machine.fit.objective for machine in found)
