@@ -143,11 +143,29 @@ def test_data_that_are_not_there(run, refused, made, tmp_path):
 
 def test_an_interruption_keeps_what_is_finished(run, made, tmp_path):
     said = run("reproduce", "made-up", "broken-off", code=130).stderr
-    assert said == "mercer: interrupted; finished and written: made-up in reproduced\n"
+    assert said.splitlines()[-1] == (
+        "mercer: interrupted; finished and written: made-up in reproduced"
+    )
     assert (tmp_path / "reproduced" / "made-up" / "results.md").exists()
     assert not (tmp_path / "reproduced" / "broken-off" / "results.md").exists()
     said = run("reproduce", "broken-off", code=130).stderr
     assert said == "mercer: interrupted; finished and written: nothing\n"
+
+
+def test_a_log_has_a_line_now_and_then(run, made, monkeypatch):
+    clock = [0.0]
+
+    def slow(setting):
+        for _ in setting.steps([f"step {i}" for i in range(6)]):
+            clock[0] += 12.0
+        return outcome(replace(setting, tell=lambda *_: None))
+
+    made["made-up"] = replace(made["made-up"], run=slow)
+    monkeypatch.setattr(reproduce.time, "monotonic", lambda: clock[0])
+    assert run("reproduce", "made-up").stderr.splitlines() == [
+        "mercer: made-up: 0 of 6 done; step 0",
+        "mercer: made-up: 3 of 6 done; step 3",
+    ]
 
 
 # --- the papers' own ------------------------------------------------------------------------------

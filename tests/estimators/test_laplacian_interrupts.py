@@ -73,6 +73,42 @@ def test_ctrl_c_is_heeded_in_any_pass_over_the_columns(monkeypatch):
     assert set(found) == {"raised", "interrupted"} and found == sorted(found, reverse=True)
 
 
+@pytest.mark.parametrize(
+    ("noise", "prior", "at", "match"),
+    [
+        (None, "laplacian", 8, "by the folds that were done is kept; that of 1 more functions"),
+        (None, "weight_decay", 8, "by the folds that were done is kept; that of 1 more functions"),
+        (None, "laplacian", 6, "compared; that of 2 more functions"),  # before a fold of the second
+        (Huber(), "laplacian", 3, "that of 2 more functions"),
+        (None, "feature_selection", 3, "that of 2 more functions"),
+    ],
+)
+def test_no_choice_follows_one_that_is_interrupted(monkeypatch, noise, prior, at, match):
+    X, y = rows(40)
+    Y = np.column_stack([y, 5.0 * np.cos(X[:, 0]), -y])
+    options = {"prior": prior, "optimizer": None, "n_penalties": 8, "n_folds": 5}
+    paths = Interrupting(monkeypatch, laplacian.Solver, "path", at)  # there is one a fold
+    with pytest.warns(ConvergenceWarning, match=match):
+        model = LaplacianProcessRegressor(KERNEL, noise, **options).fit(X, Y)
+    assert paths.calls == at and model.status_ == "interrupted"
+    assert model.score(X, Y) > 0.3
+
+
+@pytest.mark.parametrize("likelihood", ["logistic", "soft_margin", "quadratic_soft_margin"])
+def test_classes_that_are_left_have_the_penalty_of_the_last(monkeypatch, likelihood):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 2))
+    y = np.digitize(X[:, 0], [-0.5, 0.5])
+    paths = Interrupting(monkeypatch, laplacian.Solver, "path", 8)
+    with pytest.warns(ConvergenceWarning, match="that of 1 more functions is at the same place"):
+        model = LaplacianProcessClassifier(
+            KERNEL, likelihood, optimizer=None, n_penalties=8, n_folds=5
+        ).fit(X, y)
+    assert paths.calls == 8 and model.status_ == "interrupted"
+    assert model.path_[1] is not None and model.path_[2] is None
+    assert model.score(X, y) > 0.8
+
+
 @pytest.mark.parametrize("noise", [Huber(), EpsilonInsensitive()], ids=repr)
 @pytest.mark.parametrize("prior", ["laplacian", "feature_selection"])
 def test_no_round_follows_an_interrupted_path(monkeypatch, noise, prior):

@@ -328,6 +328,23 @@ def test_max_active_stops_with_a_gap():
     assert model.n_active_ <= 3 and model.status_ == "stopped" and model.gap_ > 1e-6
 
 
+@pytest.mark.parametrize(
+    ("noise", "max_active", "match"),
+    [
+        (EpsilonInsensitive(), 2, "found with max_active=2 is so wide.*; raise max_active, or"),
+        (EpsilonInsensitive(5.0, 0.1), None, "EpsilonInsensitive is so wide.*; give a smaller"),
+        (EpsilonInsensitive(5.0, 0.1), 2, "EpsilonInsensitive is so wide.*; give a smaller"),
+    ],
+)
+def test_a_zone_with_all_targets_in_it(noise, max_active, match):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, (60, 1))
+    y = np.sin(2 * X[:, 0]) + 0.1 * rng.standard_normal(60)
+    with pytest.warns(UndeterminedWarning, match=match):
+        model = LaplacianProcessRegressor(KERNEL, noise, max_active=max_active).fit(X, y)
+    assert model.n_active_ == 0
+
+
 @pytest.mark.parametrize("noise", [None, Laplace(), Huber()], ids=repr)
 def test_max_active_takes_part_in_the_choice(noise):
     rng = np.random.default_rng(0)

@@ -7,8 +7,9 @@ import warnings
 import numpy as np
 import pytest
 
-from mercer import RelevanceVectorRegressor
+from mercer import RelevanceVectorClassifier, RelevanceVectorRegressor
 from mercer.errors import BoundWarning, ConvergenceWarning
+from mercer.evidence import relevance_engines, relevance_label_engines
 
 from .relevance_data import HELD, rows
 
@@ -58,3 +59,38 @@ def test_a_fit_that_is_interrupted_keeps_the_best_so_far(count):
         model = RelevanceVectorRegressor(verbose=report).fit(X, y)
     assert model.status_ == "interrupted" and len(seen) == count
     assert np.all(np.isfinite(model.predict(X, return_std=True)))
+
+
+@pytest.mark.parametrize(
+    ("model", "module", "name"),
+    [
+        (RelevanceVectorRegressor(**HELD), relevance_engines, "solve"),
+        (RelevanceVectorRegressor(algorithm="em", **HELD), relevance_engines, "solve"),
+        (RelevanceVectorRegressor(robust=True, **HELD), relevance_engines, "robust"),
+        (RelevanceVectorClassifier(**HELD), relevance_label_engines, "solve"),
+    ],
+    ids=["numbers", "em", "robust", "labels"],
+)
+def test_functions_after_one_that_is_interrupted_are_only_begun(monkeypatch, model, module, name):
+    X, y = rows(60)
+    whole, steps = getattr(module, name), []
+
+    def broken(problem, *args, **options):
+        steps.append(options["max_iter"])
+        found = whole(problem, *args, **options)
+        if len(steps) > 1:
+            return found
+        if name == "robust":
+            return found._replace(fit=found.fit._replace(status="interrupted"))
+        return found._replace(status="interrupted")
+
+    monkeypatch.setattr(module, name, broken)
+    labels = module is relevance_label_engines
+    Y = np.digitize(y, [1.9, 2.4]) if labels else np.column_stack([y, np.cos(X[:, 0]), -y])
+    with pytest.warns(ConvergenceWarning) as caught:
+        model.fit(X, Y)
+    assert [str(w.message) for w in caught] == [
+        "the fit was interrupted; the best model so far is kept"
+    ]
+    assert steps == [None, 1, 1] and model.status_ == "interrupted"
+    assert np.all(np.isfinite(model.predict(X)))

@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 from mercer import RelevanceVectorClassifier, RelevanceVectorRegressor
+from mercer.errors import ConvergenceWarning
 from mercer.estimators.laplacian_rows import merged
 from mercer.estimators.sampled_widths import sampled_widths
+from mercer.evidence.defaults import spread
+from mercer.evidence.optimum import Recorder
 from mercer.means import Constant
 
 
@@ -23,9 +26,9 @@ def waves(n=60, size=30.0):
 def width_of(X, y, outliers):
     rows = merged(X, y[:, None], None, np.arange(len(X)), None)
     model, rng = RelevanceVectorRegressor(), np.random.default_rng(0)
-    kernel, whole = sampled_widths(model, rows, Constant(), False, outliers, rng)
-    assert whole
-    return float(kernel.length_scale[0])
+    found = sampled_widths(model, rows, spread(X), Constant(), False, outliers, rng)
+    assert found.is_whole and not found.is_common
+    return float(found.kernel.length_scale[0])
 
 
 @pytest.mark.parametrize("size", [10.0, 1e6])
@@ -60,9 +63,9 @@ def labelled(seed, n=120, d=160):
 def widths_of(X, y):
     rows = merged(X, y[:, None], None, np.arange(len(X)), None)
     model, rng = RelevanceVectorClassifier(), np.random.default_rng(0)
-    kernel, whole = sampled_widths(model, rows, Constant(), True, False, rng)
-    assert whole
-    return kernel.length_scale
+    found = sampled_widths(model, rows, spread(X), Constant(), True, False, rng)
+    assert found.is_whole and found.is_common == (X.shape[1] > 150)
+    return found.kernel.length_scale
 
 
 def test_many_columns_of_one_unit_have_one_length_scale():
@@ -88,6 +91,25 @@ def test_constant_columns_say_nothing_of_the_unit_of_the_others(unit):
     widths = widths_of(np.hstack([unit * X, blank]), y)
     np.testing.assert_allclose(widths, widths[0])
     np.testing.assert_allclose(widths / unit, widths_of(np.hstack([X, blank]), y), rtol=1e-6)
+
+
+def test_ctrl_c_ends_the_search_for_a_common_factor(monkeypatch):
+    X, y = labelled(0)
+    evaluate, calls = Recorder.__call__, []
+
+    def broken(recorder, *args):
+        calls.append(1)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return evaluate(recorder, *args)
+
+    monkeypatch.setattr(Recorder, "__call__", broken)
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        model = RelevanceVectorClassifier().fit(X, y)
+    assert len(calls) == 3  # the other proportion is not tried
+    assert model.status_ == "interrupted"
+    ratio = model.kernel_.length_scale / X.std(axis=0)
+    np.testing.assert_allclose(ratio, ratio[0])
 
 
 def test_labels_of_many_columns_leave_the_kernel_to_a_gaussian_process():

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
-from mercer.evidence.relevance_engines import Numbers
+from mercer.evidence.relevance_engines import Machine, Numbers
 from mercer.evidence.relevance_functions import Dictionary
-from mercer.evidence.relevance_search import Search, width_starts
+from mercer.evidence.relevance_search import Ended, Search, width_starts
 from mercer.kernels import RBF, Matern, Tanh
 from mercer.priors import Flat
 
@@ -99,10 +101,33 @@ def test_a_search_that_is_interrupted_keeps_what_it_has():
     assert end.status == "interrupted" and end.value >= begun.value
 
 
-def test_starts_that_were_drawn_leave_out_none_of_the_others():
-    # The best of them comes first, so that two wide ones in a row score far less.
-    made = Dictionary((RBF([1.0, 1.0]),), X, (None,), np.ones((40, 1)))
-    starts = width_starts(made, (16.0, 8.0, 1.0))
-    search = Search(engine(), np.log([[1e-2, 1e2]] * 2), 0.3, 2.0, 4)
-    search.best_of(made, starts, 1, drawn=[made.theta + 0.01])
-    np.testing.assert_allclose(search.thetas[1:4], starts)
+@pytest.mark.parametrize(
+    ("starts", "widths", "tried"),
+    [
+        ([], [(0, 2), (9, 3), (8, 4)], 3),
+        ([], [(0, 2), (9, 20), (8, 21)], 2),  # as far as models with a third of the rows
+        ([], [(50, 2), (9, 3), (8, 4), (90, 5)], 3),  # or two in a row that are much worse
+        ([(50, 2)], [(9, 3), (8, 4), (90, 5)], 4),
+        ([(50, 2), (0, 3), (0, 4)], [(40, 5), (60, 6)], 5),  # of which random starts are none
+        ([(50, 2), (0, 20), (0, 20)], [(40, 5), (60, 6)], 5),
+        ([(50, 2)], [(60, 20), (70, 2)], 3),
+    ],
+)
+def test_widths_are_in_order_and_other_starts_are_not(monkeypatch, starts, widths, tried):
+    """Scores and numbers of functions that the starts have, and how many are tried."""
+    made = Dictionary((RBF([3.0, 3.0]),), X, (None,))
+    found = [*starts, *widths]
+
+    def solved(self, functions, start):
+        score, count = found[int(functions.theta[0])]
+        fit = SimpleNamespace(indices=np.arange(count), status="converged")
+        seen.append(score)
+        return Ended(functions, [Machine(fit)], float(score), float(score))
+
+    seen = []
+    monkeypatch.setattr(Search, "solved", solved)
+    monkeypatch.setattr(Search, "climb", lambda self, begin: begin)
+    search = Search(engine(), np.array([[0.0, 9.0]] * 2), 0.05, 0.0, 60)
+    thetas = [np.full(2, float(i)) for i in range(len(found))]
+    end = search.best_of(made, thetas[: len(starts)], thetas[len(starts) :], 2)
+    assert len(seen) == tried and end.score == max(seen)

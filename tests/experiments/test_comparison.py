@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from sklearn.svm import SVC
 
+from mercer.errors import MercerWarning, warn
 from mercer.experiments import Setting, experiments
 from mercer.experiments import relevance as by_relevance
 from mercer.experiments import sparsity as by_priors
@@ -141,10 +142,12 @@ def test_choices_are_made_by_few_rows_and_all_are_fitted():
 def test_errors_and_densities():
     class Constant:
         def predict(self, X, return_std=False, latent=False):
+            warn("points are far from every vector", MercerWarning)  # of which nothing is told
             mean = np.full(len(X), 2.0)
             return (mean, np.full(len(X), 0.5)) if return_std else mean
 
         def log_predictive_density(self, X, y):
+            warn("points are far from every vector", MercerWarning)
             return -np.asarray(y)
 
     who = Contender("c", lambda X, y: Constant(), lambda X, y: Constant(), lambda model: 7)

@@ -229,6 +229,16 @@ def test_columns_that_are_not_kept_in_memory(monkeypatch):
     np.testing.assert_array_equal(fit.indices, whole.indices)
 
 
+@pytest.mark.parametrize("stored", [0, 2**29])
+def test_functions_that_are_next_to_nothing_are_0(monkeypatch, stored):
+    monkeypatch.setattr(_relevance_table, "STORED", stored)
+    table = _relevance_table.Table(ArrayColumns(np.array([[1.0, 1e-145], [2.0, 1e-145]])), None)
+    G, P = table.weigh_and_multiply(np.full(2, 0.25), np.array([0]), np.ones(2))
+    np.testing.assert_array_equal(table.D, [1.25, 0.0])
+    np.testing.assert_allclose(G, [[1.25, 7.5e-146]])
+    np.testing.assert_allclose(P, [3.0, 2e-145])
+
+
 def test_the_result_is_the_same_each_time():
     one, two = solve(problem()), solve(problem())
     for ours, again in zip(one, two, strict=True):

@@ -123,13 +123,14 @@ def test_precisions_have_a_floor():
     assert np.all(np.isfinite(fit.latent))
 
 
-def test_ctrl_c_leaves_the_best_model_so_far():
+@pytest.mark.parametrize("at", [1, 4])
+def test_ctrl_c_leaves_the_best_model_so_far(at):
     X, y = circles(60)
     seen = []
 
     def report(step, value, k):
         seen.append(value)
-        if len(seen) == 4:
+        if len(seen) == at:
             raise KeyboardInterrupt
 
     own = ClassesProblem(KernelColumns(RBF(0.8), X), y, np.zeros(60), None, Flat())

@@ -9,8 +9,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from scipy.special import gammaln
 
-from mercer.errors import BoundWarning
+from mercer.errors import BoundWarning, ConvergenceWarning
 from mercer.inference._columns import ArrayColumns, KernelColumns
+from mercer.inference._relevance_fast import Fast
 from mercer.inference.relevance import RelevanceProblem, robust, solve
 from mercer.kernels import RBF
 from mercer.likelihoods.spread import spread_of
@@ -135,3 +136,24 @@ def test_ctrl_c_and_what_is_refused():
     for bad in (0.0, -1.0, np.inf):
         with pytest.raises(ValueError, match="degrees must be"):
             robust(problem, degrees=bad)
+
+
+def test_the_first_fit_may_be_interrupted_and_its_steps_count(monkeypatch):
+    problem, _ = spoilt()
+    whole, steps, calls = robust(problem), Fast._steps, []
+
+    def broken(*args):
+        calls.append(1)
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+        return steps(*args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Fast, "_steps", broken)
+        found = robust(problem)
+    assert found.fit.status == "interrupted" and len(calls) == 4
+    assert np.all(np.isfinite(found.fit.latent)) and np.all(found.weights > 0)
+    with pytest.warns(ConvergenceWarning, match="max_steps"):
+        few = robust(problem, max_iter=3)
+    assert few.fit.status == "stopped" and few.fit.n_iterations == 3
+    assert few.fit.objective < whole.fit.objective

@@ -27,6 +27,7 @@ __all__ = ["list_experiments", "run_reproduce"]
 
 _PAGE = "results.md"
 _WIDE = 150  # columns of what is not a terminal: nothing is cut off there
+_PAUSE = 30.0  # seconds between lines there that tell how far an experiment is
 
 
 @dataclass(frozen=True)
@@ -191,9 +192,9 @@ def _console() -> Console:
 
 @contextlib.contextmanager
 def _watched(name: str) -> Iterator[Callable[[int, int, str], None]]:
-    """Show a bar on a terminal while an experiment runs inside; elsewhere nothing."""
+    """Show a bar on a terminal while an experiment runs inside; elsewhere a line now and then."""
     if not sys.stderr.isatty():
-        yield lambda done, total, what: None
+        yield _lines(name)
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -215,3 +216,18 @@ def _watched(name: str) -> Iterator[Callable[[int, int, str], None]]:
             bar.update(task, completed=done, total=total, description=about)
 
         yield tell
+
+
+def _lines(name: str) -> Callable[[int, int, str], None]:
+    """Return what tells of the first step on a line, and of others some time after the last."""
+    told: float | None = None
+
+    def tell(done: int, total: int, what: str) -> None:
+        nonlocal told
+        now = time.monotonic()
+        if what and (told is None or now - told >= _PAUSE):
+            sys.stderr.write(f"mercer: {name}: {done} of {total} done; {what}\n")
+            sys.stderr.flush()
+            told = now
+
+    return tell

@@ -198,6 +198,7 @@ _INSTEAD = [
     ),
     (r"another kernel, or a larger prior_scale", "another --kernel, or a larger --prior-scale"),
     (r", or give likelihood and prior_scale", ""),
+    (r"; give epsilon$", "; try another --likelihood"),
     (r"\. augment=True has them grow.*", ""),
     (r"try another kernel\. A sum with a term .*", "try another --kernel"),
     (r"Raise n_inducing, to (\d+) say", r"SparseGPRegressor(n_inducing=\1) in Python has more"),

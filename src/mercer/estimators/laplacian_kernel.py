@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from mercer.estimators.expansion_options import check_symmetry
 from mercer.estimators.laplacian_frame import Frame, Model
-from mercer.estimators.laplacian_options import PRIORS
 from mercer.estimators.sampled_widths import sampled_widths
 from mercer.evidence.defaults import spread
 from mercer.evidence.expansion_choice import choose, tells
@@ -41,13 +40,17 @@ def kernel_for(
     rng = np.random.default_rng(seed)
     no_sections = estimator.centres is not None and len(estimator.centres) == 0
     default = kernel is None
+    widths = np.ones(1)
+    if kernel is None or kernel.is_numeric:
+        widths = spread(rows.X, rows.weights)
     if kernel is None:
         if no_sections:
             return RBF(), None
         tell(report, "choosing relative length scales")
         outliers = not (labels or isinstance(estimator.likelihood, (Gaussian, type(None))))
-        kernel, whole = sampled_widths(estimator, rows, model.mean, labels, outliers, rng)
-        if not whole:
+        found = sampled_widths(estimator, rows, widths, model.mean, labels, outliers, rng)
+        kernel = found.kernel
+        if not found.is_whole:
             return kernel, KernelSearch(kernel, [], [], "interrupted")
     kernel = kernel.anchored(rows.X)
     check_symmetry(kernel, rows.X)
@@ -56,36 +59,30 @@ def kernel_for(
         return kernel, None
     some = rows.some(_KERNEL_ROWS, np.random.default_rng(seed))
     begun = Frame(estimator, kernel, model, seed)
-    table = begun.table(some)
-    telling = [
-        p
-        for p in range(rows.Y.shape[1])
-        if tells(table, begun.targets(some, p), PRIORS[estimator.prior])
-    ]
+    table, options = begun.table(some), begun.options(estimator.max_active, None)
+    options = options._replace(n_penalties=min(_KERNEL_PENALTIES, estimator.n_penalties))
+    telling = [p for p in range(rows.Y.shape[1]) if tells(table, begun.targets(some, p), options)]
     if not telling:
         return kernel, None
     tell(report, f"comparing kernels by {len(some.Y)} rows")
 
-    found: dict[int, Likelihood] = {}  # that of the first kernel shapes the loss of all
+    noises: dict[int, Likelihood] = {}  # that of the first kernel shapes the loss of all
 
     def value(kernel: Kernel) -> float:
         frame = Frame(estimator, kernel, model, seed)
-        options = frame.options(estimator.max_active, None)
-        options = options._replace(n_penalties=min(_KERNEL_PENALTIES, estimator.n_penalties))
         columns, total = frame.table(some), 0.0
         for p in telling:
             targets = frame.targets(some, p)
-            if p in found and isinstance(targets.noise, Noise):
-                targets = replace(targets, noise=replace(targets.noise, start=found[p]))
-            own = options._replace(settles=p not in found)
+            if p in noises and isinstance(targets.noise, Noise):
+                targets = replace(targets, noise=replace(targets.noise, start=noises[p]))
+            own = options._replace(settles=p not in noises)
             chosen = choose(columns, targets, own, judge=True)
             if not chosen.is_whole:
                 raise KeyboardInterrupt
-            found.setdefault(p, chosen.now)
+            noises.setdefault(p, chosen.now)
             total += chosen.value
         return total if np.isfinite(total) else -np.inf
 
-    widths = spread(rows.X, rows.weights) if kernel.is_numeric else np.ones(1)
     bounds = kernel.with_bounds_from(widths, 1.0).bounds
     starts = [kernel.draw_theta(rng) for _ in range(0 if default else estimator.n_restarts)]
     end = search_kernel(kernel, directions, bounds, value, estimator.max_iter, starts, report)

@@ -21,7 +21,7 @@ from mercer.estimators.rows import is_precomputed
 from mercer.estimators.search import report_of
 from mercer.evidence.expansion_choice import choose, larger
 from mercer.evidence.expansion_fit import fit_targets
-from mercer.evidence.expansion_targets import Chosen, Fitted
+from mercer.evidence.expansion_targets import Chosen, Fitted, Options, Targets
 from mercer.evidence.optimum import Report, tell
 from mercer.evidence.pattern_search import KernelSearch
 from mercer.inference._columns import Columns
@@ -97,7 +97,7 @@ class LaplacianProcess(ExpansionProcess):
         outputs = rows.Y.shape[1]
         small = rows.some(_CHOICE_ROWS, np.random.default_rng(seed))
         table = frame.table(small)
-        chosen = [self._choose(frame, table, small, p, report) for p in range(outputs)]
+        chosen = self._choices(frame, table, small, report)
         columns = frame.columns(rows)
         most = most_active(self, len(rows.Y), columns.size)
         options = frame.options(most, report)
@@ -118,29 +118,36 @@ class LaplacianProcess(ExpansionProcess):
         self._keep(frame, fits, searched)
         return frame, fits
 
-    def _choose(
-        self, frame: Frame, table: Columns, rows: Merged, p: int, report: Report | None
-    ) -> Chosen:
-        """Return the penalty of one column of targets."""
+    def _choices(
+        self, frame: Frame, table: Columns, rows: Merged, report: Report | None
+    ) -> list[Chosen]:
+        """Return the penalties of all columns of targets.
+
+        After Ctrl-C no more are compared: the columns that are left have the penalty at the same
+        place of the path as the last that was chosen. Before there is one it is raised.
+        """
         options = frame.options(self.max_active, None)
-        chosen = choose(table, frame.targets(rows, p), options)
-        if chosen.path is not None:
-            tell(report, f"the penalty is {chosen.penalty:.3g}, chosen by {len(rows.Y)} rows")
-        if not chosen.is_known and chosen.path is not None:
-            warn(
-                f"the rows weigh {np.sum(rows.weights):.3g} together, which leaves nothing to "
-                "estimate noise from: no penalty could be compared with another, and the largest "
-                "was taken. Weights are powers of the likelihood, so that those that add up to 1 "
-                "stand for one row: give weights that add up to the number of rows, or give "
-                "likelihood and prior_scale",
-                UndeterminedWarning,
-            )
-        if not chosen.is_whole:
-            warn(
-                "interrupted as penalties were compared; the one that is best by the folds that "
-                "were done is kept",
-                ConvergenceWarning,
-            )
+        chosen: list[Chosen] = []
+        for p in range(rows.Y.shape[1]):
+            targets = frame.targets(rows, p)
+            try:
+                own = _choose(table, targets, options, report)
+            except KeyboardInterrupt:
+                if not chosen:
+                    raise
+                options = options._replace(like=chosen[-1])
+                own = _choose(table, targets, options, report)
+            chosen.append(own)
+            if options.like is None and not own.is_whole:
+                options = options._replace(like=own)
+        if options.like is not None:
+            text = "interrupted as penalties were compared"
+            if not options.like.is_whole:
+                text += "; the one that is best by the folds that were done is kept"
+            left = sum(own.path is None for own in chosen if not own.is_whole)
+            if left:
+                text += f"; that of {left} more functions is at the same place of the path"
+            warn(text, ConvergenceWarning)
         return chosen
 
     # --- what it leaves -----------------------------------------------------------------------
@@ -238,3 +245,20 @@ def _record(chosen: Chosen) -> dict[str, Floats] | None:
     if path is None:
         return None
     return {"penalty": path.penalties, "value": path.values, "n_active": path.active}
+
+
+def _choose(table: Columns, targets: Targets, options: Options, report: Report | None) -> Chosen:
+    """Return the penalty of one column of targets."""
+    chosen = choose(table, targets, options)
+    if chosen.path is not None:
+        tell(report, f"the penalty is {chosen.penalty:.3g}, chosen by {len(targets.y)} rows")
+    if not chosen.is_known and chosen.path is not None:
+        warn(
+            f"the rows weigh {np.sum(targets.weights):.3g} together, which leaves nothing to "
+            "estimate noise from: no penalty could be compared with another, and the largest "
+            "was taken. Weights are powers of the likelihood, so that those that add up to 1 "
+            "stand for one row: give weights that add up to the number of rows, or give "
+            "likelihood and prior_scale",
+            UndeterminedWarning,
+        )
+    return chosen

@@ -125,7 +125,7 @@ class LaplacianProcessRegressor(LaplacianProcess, BayesianRegressor):
     path_ : dict
         "penalty", "value" (the mean log density of held-out rows, -infinity where they need more
         than `max_active`) and "n_active" along the path on which the penalty was chosen; None if it
-        was given.
+        was given, or taken from another function's after Ctrl-C.
     history_ : dict
         "theta" and "value" of each kernel that was tried.
     n_iter_ : int

@@ -16,11 +16,11 @@ from mercer.estimators.expansion_options import check_centres, check_symmetry
 from mercer.estimators.options import as_generator
 from mercer.estimators.relevance_frame import Frame, Model
 from mercer.estimators.rows import is_precomputed
-from mercer.estimators.sampled_widths import sampled_widths, too_many_columns
+from mercer.estimators.sampled_widths import Sampled, sampled_widths
 from mercer.evidence.defaults import default_class_kernel, default_kernel, spread
 from mercer.evidence.optimum import Report, tell
 from mercer.evidence.relevance_search import Ended, Search, width_starts
-from mercer.kernels import Kernel
+from mercer.kernels import RBF, Kernel
 
 __all__ = ["Choice", "choose_kernels"]
 
@@ -42,12 +42,14 @@ class Choice(NamedTuple):
     beta : (r, P) about what the coefficients of the mean have their priors
     search : of the kernels' parameters, if there was one
     start : where the choice has ended, for the last fit to begin at; None without a choice
+    is_whole : whether no interrupt has ended it
     """
 
     frame: Frame
     beta: Floats
     search: Search | None
     start: Ended | None
+    is_whole: bool
 
 
 def choose_kernels(estimator: Any, model: Model, report: Report | None) -> Choice:
@@ -56,10 +58,15 @@ def choose_kernels(estimator: Any, model: Model, report: Report | None) -> Choic
     rng = as_generator(estimator.random_state)
     numeric = kernels is None or kernels[0].is_numeric
     widths = spread(rows.X, rows.weights) if numeric and not is_precomputed(estimator) else None
-    whole, default = True, kernels is None
+    default, is_open, is_whole = None, True, True
     if kernels is None:
-        own, whole = _begun(estimator, model, rng, report)
-        kernels = (own,)
+        assert widths is not None
+        default = _default_kernel(model, widths)
+        begun = _begun(estimator, model, default, widths, rng, report)
+        kernels, is_whole = (begun.kernel,), begun.is_whole
+        # Length scales that a sample of labels cannot tell apart, the evidence of relevance vectors
+        # cannot either: it grows as kernels narrow (decision 0016).
+        is_open = is_whole and not begun.is_common
     if estimator.learn_centres and widths is None:
         raise ValueError(f"learn_centres=True needs inputs of numbers, got {kernels[0]!r}")
     for kernel in kernels:
@@ -70,7 +77,7 @@ def choose_kernels(estimator: Any, model: Model, report: Report | None) -> Choic
     frame = Frame(model, kernels, estimator.centres, estimator.functions)
     beta = frame.coefficients(rows)
     no_sections = estimator.centres is not None and len(estimator.centres) == 0
-    searches = estimator.optimizer is not None and not no_sections and whole
+    searches = estimator.optimizer is not None and not no_sections and is_open
     searches = searches and any(kernel.theta.size for kernel in kernels)
     searches = searches and bool(np.any(rows.Y != frame.offset(rows, beta)))
     search: Search | None = None
@@ -79,34 +86,39 @@ def choose_kernels(estimator: Any, model: Model, report: Report | None) -> Choic
         warnings.simplefilter("ignore", MercerWarning)
         if searches:
             frame, search, start = _searched(estimator, frame, beta, widths, default, rng, report)
-        if estimator.learn_centres and (start is None or start.status != "interrupted"):
+            is_whole = start.status != "interrupted"
+        if estimator.learn_centres and is_whole:
             start = _moved(estimator, frame, beta, widths, start, report)
-    return Choice(frame, beta, search, start)
+            is_whole = start.status != "interrupted"
+    return Choice(frame, beta, search, start, is_whole)
+
+
+def _default_kernel(model: Model, widths: Floats) -> RBF:
+    """Return the kernel that is meant by none, from the deviations of the columns."""
+    default = default_class_kernel if model.has_labels else default_kernel
+    kernel = default(widths, 1.0).kernel
+    assert isinstance(kernel, RBF)
+    return kernel
 
 
 def _begun(
-    estimator: Any, model: Model, rng: np.random.Generator, report: Report | None
-) -> tuple[Kernel, bool]:
-    """Return the default kernel where a search begins, and whether there is to be one."""
+    estimator: Any,
+    model: Model,
+    kernel: RBF,
+    widths: Floats,
+    rng: np.random.Generator,
+    report: Report | None,
+) -> Sampled:
+    """Return the default kernel where a search begins: with the length scales of a sample."""
     rows = model.rows
-    kernel = _default_kernel(model, spread(rows.X, rows.weights))
     if estimator.optimizer is None or not np.any(np.ptp(rows.Y, axis=0)):
-        return kernel, True
+        return Sampled(kernel, is_common=False)
     tell(report, "choosing relative length scales")
     if model.has_labels:  # which may be distributions over classes
         rows = rows._replace(Y=np.where(rows.Y > 0, 1.0, -1.0))
     outliers = not model.has_labels and bool(estimator.robust)
-    start, whole = sampled_widths(estimator, rows, model.mean, model.has_labels, outliers, rng)
-    # Nor does the evidence of labels choose them then: it grows as kernels narrow (decision 0016).
-    searches = whole and not (model.has_labels and too_many_columns(rows.X))
-    return kernel.with_theta(start.theta), searches
-
-
-def _default_kernel(model: Model, widths: Floats) -> Kernel:
-    """Return the kernel that is meant by none, from the deviations of the columns."""
-    default = default_class_kernel if model.has_labels else default_kernel
-    kernel: Kernel = default(widths, 1.0).kernel
-    return kernel
+    found = sampled_widths(estimator, rows, widths, model.mean, model.has_labels, outliers, rng)
+    return found._replace(kernel=kernel.with_theta(found.kernel.theta))
 
 
 def _searched(
@@ -114,7 +126,7 @@ def _searched(
     frame: Frame,
     beta: Floats,
     widths: Floats | None,
-    default: bool,
+    default: Kernel | None,
     rng: np.random.Generator,
     report: Report | None,
 ) -> tuple[Frame, Search, Ended]:
@@ -128,18 +140,16 @@ def _searched(
     coarse, max_iter = max(float(estimator.tol), _COARSE), int(estimator.max_iter)
     search = Search(engine, limits, coarse, _CHARGE, max_iter, report=report)
     functions = frame.dictionary(some)
-    starts = width_starts(functions, _FACTORS)
-    if default:
-        # Where there is nothing but noise, the sample's length scales are as short as can be.
-        assert widths is not None
-        starts.insert(0, _default_kernel(frame.model, widths).theta)
+    # Where there is nothing but noise, the sample's length scales are as short as can be.
+    narrowing = [] if default is None else [default.theta]
+    narrowing += width_starts(functions, _FACTORS)
     drawn = [
         np.concatenate([kernel.draw_theta(rng) for kernel in frame.kernels])
         for _ in range(estimator.n_restarts)
     ]
     # Of labels the evidence is too high where functions are many and narrow (decision 0016).
     rich = not frame.model.has_labels
-    end = search.best_of(functions, starts, _TRIES + len(drawn), rich, drawn)
+    end = search.best_of(functions, drawn, narrowing, _TRIES + len(drawn), rich)
     frame = frame.with_kernels(end.functions.kernels)
     if len(some.Y) == len(rows.Y):
         return frame, search, end

@@ -45,7 +45,7 @@ class RelevanceProcess(ExpansionProcess):
         those of the mean have their priors.
         """
         report, rows = report_of(self), model.rows
-        frame, beta, search, start = choose_kernels(self, model, report)
+        frame, beta, search, start, is_whole = choose_kernels(self, model, report)
         varies = bool(np.any(rows.Y != frame.offset(rows, beta)))
         functions = frame.dictionary(rows) if start is None else start.functions
         columns, engine = functions.columns(), frame.engine(rows, beta)
@@ -53,7 +53,7 @@ class RelevanceProcess(ExpansionProcess):
         begun = None if start is None else start.machines
         found = engine.solve(columns, begun, float(self.tol), final=True)
         statuses = {machine.fit.status for machine in found}
-        if start is not None and start.status == "interrupted":
+        if not is_whole:
             statuses.add("interrupted")
         status = next(each for each in _STATUS if each in statuses)
         value = functions.log_prior + sum(machine.fit.objective for machine in found)
@@ -183,7 +183,7 @@ def _warn_if_empty(frame: Frame, functions: Dictionary, found: Sequence[Any]) ->
     empty = [
         str(p)
         for p, machine in enumerate(found)
-        if len(machine.fit.indices) == frame.relevant(functions, machine.fit.indices).n_mean
+        if not frame.relevant(functions, machine.fit.indices).n_relevance
     ]
     if empty:
         which = "" if len(found) == 1 else f" for target or class {', '.join(empty)}"

@@ -7,7 +7,7 @@ Gaussian process on some hundred rows is quick to maximise, and tells which colu
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,15 +15,15 @@ from numpy.typing import NDArray
 from mercer.errors import ConvergenceWarning, MercerWarning, warn
 from mercer.estimators.classification import label_variance
 from mercer.estimators.laplacian_rows import Merged
-from mercer.estimators.online_start import Start, start_of_classes, start_of_regression
+from mercer.estimators.online_start import start_of_classes, start_of_regression
 from mercer.estimators.rows import Rows
-from mercer.evidence.defaults import default_class_kernel, deviation, spread
-from mercer.kernels import RBF, Kernel, Scaled
+from mercer.evidence.defaults import default_class_kernel, deviation
+from mercer.kernels import RBF, Scaled
 from mercer.likelihoods import Gaussian, Logistic
 from mercer.likelihoods.spread import median_of, spread_of
 from mercer.means import Mean, Zero
 
-__all__ = ["sampled_widths", "too_many_columns"]
+__all__ = ["Sampled", "sampled_widths"]
 
 Floats = NDArray[np.float64]
 
@@ -39,33 +39,41 @@ _FAR, _MOST = 4.0, 0.25
 _COLUMNS = _LABELS // 2
 
 
-def too_many_columns(X: Floats) -> bool:
-    """Whether labels say too little to choose a length scale for each column of X."""
-    return bool(X.shape[1] > _COLUMNS)
+class Sampled(NamedTuple):
+    """Length scales as a sample has them.
+
+    kernel : with a length scale a column
+    is_common : whether there are too many columns for labels to choose one for each, and these have
+        chosen a factor to all of them
+    is_whole : whether no interrupt has ended the search for them
+    """
+
+    kernel: RBF
+    is_common: bool
+    is_whole: bool = True
 
 
 def sampled_widths(
     estimator: Any,
     rows: Merged,
+    widths: Floats,
     mean: Mean,
     labels: bool,
     outliers: bool,
     rng: np.random.Generator,
-) -> tuple[Kernel, bool]:
+) -> Sampled:
     """Return an RBF with a length scale a column, as the evidence of a sample has them.
 
-    Without a search they are sqrt(d) times the deviation of each column. And whether that search
-    has not been interrupted; of one that has there is a warning. Labels are -1 and 1, in columns;
-    of too many columns they choose a common factor alone. With `outliers` rows whose targets are
-    far from the others are left out.
+    Without a search they are sqrt(d) times the deviation of each column, which `widths` has. Of a
+    search that is interrupted there is a warning. Labels are -1 and 1, in columns. With `outliers`
+    rows whose targets are far from the others are left out.
     """
     from mercer.estimators.gp_classifier import GPClassifier
     from mercer.estimators.gp_regressor import GPRegressor
 
-    widths = spread(rows.X, rows.weights)
-    plain = RBF(np.sqrt(widths.size) * widths)
+    is_common = labels and widths.size > _COLUMNS
     if estimator.optimizer is None or len(rows.Y) < 3:
-        return plain, True
+        return Sampled(RBF(np.sqrt(widths.size) * widths), is_common)
     sample = rows.some(_LABELS if labels else _NUMBERS, rng)
     if outliers:
         sample = _without_outliers(sample)
@@ -77,45 +85,44 @@ def sampled_widths(
     with warnings.catch_warnings():  # what is wrong with an auxiliary model is of no use
         warnings.simplefilter("ignore", MercerWarning)
         warnings.simplefilter("ignore", UserWarning)
-        if labels:
-            model = GPClassifier(**options)
-            if too_many_columns(rows.X):
-                start = _common_factor(model, some, widths)
-            else:
-                start = start_of_classes(model, None, Logistic(), Zero(), some, None)
+        if is_common:
+            scales, status = _common_factor(GPClassifier(**options), some, widths)
         else:
-            known = None if sample.variances is None else Gaussian(sample.variances)
-            start = start_of_regression(GPRegressor(**options), None, known, mean, some, None)
-    assert isinstance(start.kernel, Scaled)
-    whole = start.status != "interrupted"
-    if not whole:
+            if labels:
+                model = GPClassifier(**options)
+                start = start_of_classes(model, None, Logistic(), Zero(), some, None)
+            else:
+                known = None if sample.variances is None else Gaussian(sample.variances)
+                start = start_of_regression(GPRegressor(**options), None, known, mean, some, None)
+            assert isinstance(start.kernel, Scaled)
+            scales, status = np.array(start.kernel.kernel.length_scale), start.status
+    is_whole = status != "interrupted"
+    if not is_whole:
         warn(
             "the search for relative length scales was interrupted; the best so far are kept",
             ConvergenceWarning,
         )
-    return RBF(np.array(start.kernel.kernel.length_scale)), whole
+    return Sampled(RBF(scales), is_common, is_whole)
 
 
-def _common_factor(model: Any, rows: Rows, widths: Floats) -> Start:
-    """Return the model of labels with length scales in a proportion that is given.
+def _common_factor(model: Any, rows: Rows, widths: Floats) -> tuple[Floats, str]:
+    """Return length scales in a proportion that is given, and how the search for them ended.
 
     That of the deviations of the columns; or all the same, which is better where columns have the
     same units, as those of an image do, and hopeless where they have not: the evidence tells.
     """
-    found = []
     # The deviation of a constant column, which `widths` has not, is 0.
-    alike = np.sqrt(np.mean(deviation(rows.X, rows.weights) ** 2)) or 1.0
-    for shape in (widths, np.full_like(widths, alike)):
-        units = np.sqrt(widths.size) * shape
-        kernel = default_class_kernel(np.array(1.0), label_variance(Logistic()))
+    alike = np.hypot.reduce(deviation(rows.X, rows.weights)) or 1.0
+    kernel = default_class_kernel(np.array(1.0), label_variance(Logistic()))
+    found: list[tuple[float, Floats]] = []
+    for units in (np.sqrt(widths.size) * widths, np.full_like(widths, alike)):
         inside = rows._replace(X=rows.X / units)
         start = start_of_classes(model, kernel, Logistic(), Zero(), inside, None)
-        scales = start.kernel.kernel.length_scale * units
-        found.append(start._replace(kernel=Scaled(start.kernel.variance, RBF(scales))))
+        assert isinstance(start.kernel, Scaled)
+        found.append((start.value, start.kernel.kernel.length_scale * units))
         if start.status == "interrupted":
             break
-    best = max(found, key=lambda start: start.value)
-    return best._replace(status=found[-1].status)
+    return max(found, key=lambda one: one[0])[1], start.status
 
 
 def _without_outliers(rows: Merged) -> Merged:

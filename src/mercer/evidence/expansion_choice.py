@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mercer.errors import UndeterminedWarning, warn
 from mercer.evidence.expansion_fit import COARSE, fit_targets, solve_for
@@ -14,11 +15,14 @@ from mercer.inference._expansion_path import Comparison, Path, descending, score
 from mercer.inference._expansion_problem import ExpansionProblem
 from mercer.inference._expansion_reduced import Reduced
 from mercer.inference._first_penalty import first_penalty, rounding_of_first
+from mercer.inference._losses_numbers import Insensitive
 from mercer.inference._residual_noise import Noise
 from mercer.likelihoods import Likelihood
-from mercer.priors import CoefficientPrior, FeatureSelection, Laplacian
+from mercer.priors import FeatureSelection, Laplacian
 
 __all__ = ["choose", "larger", "tells"]
+
+Floats = NDArray[np.float64]
 
 # Estimates of noise that shapes the loss, each from the residuals of the one before, and the
 # change that is none.
@@ -29,7 +33,8 @@ def choose(columns: Columns, targets: Targets, options: Options, judge: bool = F
     """Return the penalty under which held-out rows are predicted best, and the noise with it.
 
     One that follows from a given noise and prior scale is returned as it is. If `judge`, it is for
-    the value alone: there is one for that too, and no warning where nothing can be told.
+    the value alone: there is one for that too, and no warning where nothing can be told. Ctrl-C
+    leaves what is best by the folds that are done; before there is one it is raised.
     """
     now, noise = targets.begun(), targets.noise
     is_open = isinstance(noise, Noise) and (noise.is_open or noise.shapes_the_loss)
@@ -70,27 +75,39 @@ def _noise_of_laplacian(
     return chosen._replace(is_whole=whole), fit.likelihood
 
 
-def tells(columns: Columns, targets: Targets, prior: type[CoefficientPrior]) -> bool:
+def tells(columns: Columns, targets: Targets, options: Options) -> bool:
     """Whether rows can be held out, and there is something in the others to predict them from."""
     problem = targets.problem(columns, targets.minimised(targets.begun()))
-    return _untold(targets, problem, prior, first_penalty(problem, prior)) is None
+    return _untold(targets, problem, options, first_penalty(problem, options.prior)) is None
 
 
 def _untold(
-    targets: Targets, problem: ExpansionProblem, prior: type[CoefficientPrior], most: float
+    targets: Targets, problem: ExpansionProblem, options: Options, most: float
 ) -> str | None:
-    """Return why nothing can be told of a penalty; None if something can."""
+    """Return why nothing can be told of a penalty, and what to give; None if something can."""
+    otherwise = "Give kernel, likelihood and prior_scale to have it otherwise"
     if not problem.loss.is_of_labels and not np.any(Reduced(problem).problem.loss.y):
         return (
             "the targets are constant, or the mean passes through all of them: no function was "
-            "fitted, and their noise is the least there can be"
+            f"fitted, and their noise is the least there can be. {otherwise}"
         )
-    if targets.can_be_split and most > rounding_of_first(problem, prior):
+    if targets.can_be_split and most > rounding_of_first(problem, options.prior):
         return None
+    if targets.can_be_split and isinstance(problem.loss, Insensitive) and problem.loss.zone > 0:
+        zone, remedy = "epsilon of EpsilonInsensitive", "give a smaller epsilon"
+        if isinstance(targets.noise, Noise) and targets.noise.shapes_the_loss:
+            zone, remedy = f"{zone} is left open, and the one that was found", "give epsilon"
+            if options.max_active is not None:
+                zone += f" with max_active={options.max_active}"
+                remedy = "raise max_active, or give epsilon"
+        return (
+            f"{zone} is so wide that the mean alone is near enough to all targets: there was "
+            f"nothing to compare penalties by, and few functions or none are in use; {remedy}"
+        )
     return (
         "the rows are too few, or too much alike, to hold some of them out and predict these from "
         "the others: no function was fitted to them, and what there is of noise is what it began "
-        "with"
+        f"with. {otherwise}"
     )
 
 
@@ -111,15 +128,16 @@ def _chosen(
     if options.prior_scale is not None and not (isinstance(noise, Noise) and noise.is_open):
         given = model.penalty(options.prior_scale)
     most = first_penalty(problem, options.prior)
-    untold = _untold(targets, problem, options.prior, most)
+    untold = _untold(targets, problem, options, most)
     if untold is not None:
         if not judge:
-            text = f"{untold}. Give kernel, likelihood and prior_scale to have it otherwise"
-            warn(text, UndeterminedWarning)
+            warn(untold, UndeterminedWarning)
         if not most > rounding_of_first(problem, options.prior):
             most = problem.loss.unit  # as good as any other that leaves nothing in use
         return Chosen(given or most, now, is_known=False)
     penalties = descending(most, options.n_penalties) if given is None else np.array([given])
+    if options.like is not None:
+        return _at_place_of(options.like, penalties, now)
     by = Comparison(problem, targets.folds, targets.weights, model, COARSE, options.max_active)
     path = scored_path(by, penalties)
     found = _at(path, path.best, now)
@@ -134,6 +152,13 @@ def _at(path: Path, q: int, now: Likelihood) -> Chosen:
     calibration = None if path.calibrations is None else path.calibrations[q]
     found = float(path.penalties[q]), now, float(path.values[q]), path, calibration
     return Chosen(*found, is_whole=path.is_whole)
+
+
+def _at_place_of(like: Chosen, penalties: Floats, now: Likelihood) -> Chosen:
+    """Return the penalty that is where another is on its path, margins calibrated as there."""
+    place = 0 if like.path is None else int(np.argmin(np.abs(like.path.penalties - like.penalty)))
+    penalty = float(penalties[min(place, len(penalties) - 1)])
+    return Chosen(penalty, now, calibration=like.calibration, is_whole=False)
 
 
 def _alike(a: Likelihood, b: Likelihood) -> bool:

@@ -36,6 +36,8 @@ class Options(NamedTuple):
     report : whom to tell of stages
     settles : whether noise that shapes the loss is found in turn with the penalty, or is what it
         begins with
+    like : a choice for other targets, after which nothing more is to be compared: the penalty is
+        the one at the same place of the path, the first if that has none
     """
 
     prior: type[CoefficientPrior]
@@ -45,6 +47,7 @@ class Options(NamedTuple):
     n_penalties: int
     report: Report | None = None
     settles: bool = True
+    like: Chosen | None = None
 
 
 @dataclass(frozen=True)

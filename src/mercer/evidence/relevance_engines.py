@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.errors import ConvergenceWarning
 from mercer.inference._columns import ArrayColumns, Columns
 from mercer.inference._relevance_held import held
 from mercer.inference.relevance import Hyperprior, Relevance, RelevanceProblem, robust, solve
 
-__all__ = ["Machine", "Machines", "Numbers"]
+__all__ = ["Machine", "Machines", "Numbers", "one_by_one"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -48,6 +50,24 @@ class Machines(Protocol):
         With it come its derivative in Phi, and models to start from. `indices` (k,) says which
         functions there are, those of all models together.
         """
+
+
+def one_by_one(count: int, fit: Callable[[int, bool], Machine]) -> list[Machine]:
+    """Return the machine of each column of targets.
+
+    `fit` takes the number of a column, and whether it is to be quick about it: after Ctrl-C the
+    columns that are left have what they begin with, and count as interrupted too.
+    """
+    machines: list[Machine] = []
+    for p in range(count):
+        if not machines or machines[-1].fit.status != "interrupted":
+            machines.append(fit(p, False))
+            continue
+        with warnings.catch_warnings():  # of steps that are too few
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            begun = fit(p, True)
+        machines.append(begun._replace(fit=begun.fit._replace(status="interrupted")))
+    return machines
 
 
 @dataclass(frozen=True)
@@ -96,22 +116,22 @@ class Numbers:
         self, columns: Columns, start: Sequence[Machine] | None, tol: float, final: bool = False
     ) -> list[Machine]:
         """Return models of all targets, from a start or without; `final` by the algorithm asked."""
-        machines = []
         always = range(columns.size - self.n_always, columns.size)
-        for p in range(self.Y.shape[1]):
+
+        def one(p: int, quick: bool) -> Machine:
             problem = self.problem(columns, p, always)
             begun = None if start is None else start[p].fit
-            options: dict[str, Any] = {"tol": tol, "max_iter": self.max_steps, "start": begun}
+            options: dict[str, Any] = {"tol": tol, "start": begun}
+            options["max_iter"] = 1 if quick else self.max_steps
             if self.heavy:
-                found = robust(problem, degrees=self.degrees, **options)
-                machines.append(Machine(*found))
-                continue
-            algorithm = self.algorithm if final else "fast"
+                return Machine(*robust(problem, degrees=self.degrees, **options))
+            algorithm = self.algorithm if final and not quick else "fast"
             if algorithm != "fast":  # which would leave out no function that a start has not
                 options["start"] = None
             fit = solve(problem, algorithm, **options)
-            machines.append(Machine(fit, float(np.mean(fit.noise))))
-        return machines
+            return Machine(fit, float(np.mean(fit.noise)))
+
+        return one_by_one(self.Y.shape[1], one)
 
     def held(
         self, Phi: Floats, indices: Indices, machines: Sequence[Machine]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.evidence.relevance_engines import Machine
+from mercer.evidence.relevance_engines import Machine, one_by_one
 from mercer.inference._columns import ArrayColumns, Columns
 from mercer.inference._relevance_adjoint import laplace_adjoints
 from mercer.inference.relevance import Hyperprior
@@ -63,15 +63,16 @@ class Labels:
         self, columns: Columns, start: Sequence[Machine] | None, tol: float, final: bool = False
     ) -> list[Machine]:
         """Return models of all columns, from a start or without; `final` by the algorithm asked."""
-        machines = []
         always = range(columns.size - self.n_always, columns.size)
-        algorithm = self.algorithm if final else "fast"
-        for p in range(self.Y.shape[1]):
+
+        def one(p: int, quick: bool) -> Machine:
+            algorithm = self.algorithm if final and not quick else "fast"
             begun = start[p].fit if start is not None and algorithm == "fast" else None
+            steps = 1 if quick else self.max_steps
             problem = self._problem(columns, p, always)
-            fit = solve(problem, algorithm, tol=tol, max_iter=self.max_steps, start=begun)
-            machines.append(Machine(fit))
-        return machines
+            return Machine(solve(problem, algorithm, tol=tol, max_iter=steps, start=begun))
+
+        return one_by_one(self.Y.shape[1], one)
 
     def held(
         self, Phi: Floats, indices: Indices, machines: Sequence[Machine]

@@ -34,7 +34,7 @@ Indices = NDArray[np.intp]
 # Iterations that the parameters move before the functions are looked at again; rounds of both at
 # the most; and what a round must gain for the next, in nats.
 _ITERATIONS, _ROUNDS, _GAIN = 12, 12, 0.1
-# Starts are gone through from wide to narrow functions, up to models with this part of the rows, or
+# Widths are gone through from wide to narrow functions, up to models with this part of the rows, or
 # two in a row that score so much less than the best.
 _MANY, _WORSE = 1.0 / 3.0, 20.0
 # A climb ends where the score is below the best by the charge of so many functions.
@@ -90,20 +90,20 @@ class Search:
         self,
         functions: Dictionary,
         starts: Sequence[Floats],
+        narrowing: Sequence[Floats],
         tries: int,
         rich: bool = False,
-        drawn: Sequence[Floats] = (),
     ) -> Ended:
         """Return the best end of so many starts that score highest, and that of most functions.
 
         The last, if `rich`: many functions can tell of columns that few cannot, but take longer.
-        The starts are in order, from wide functions to narrow ones; those that were drawn are in
-        none, and say nothing of which of the others may be left out.
+        All of `starts` are tried; then `narrowing`, from wide functions to narrow ones, until there
+        are too many of these, or two in a row are much worse than others of them.
         """
         begun: list[Ended] = []
         n = len(functions.X)
         stopped = False
-        for theta in [*drawn, *starts]:
+        for theta in [*starts, *narrowing]:
             try:
                 at = self.solved(functions.with_theta(np.clip(theta, *self.bounds.T)), None)
             except KeyboardInterrupt:
@@ -114,12 +114,12 @@ class Search:
             begun.append(at)
             if at.status == "interrupted":
                 break
-            passed = begun[len(drawn) :]
-            if len(passed) < 2:
+            ordered = begun[len(starts) :]
+            if len(ordered) < 2:
                 continue
             many = max(len(machine.fit.indices) for machine in at.machines) > _MANY * n
-            top = max(end.score for end in passed)
-            if many or all(end.score < top - _WORSE for end in passed[-2:]):
+            top = max(end.score for end in ordered)
+            if many or all(end.score < top - _WORSE for end in ordered[-2:]):
                 break
         begun.sort(key=lambda end: -end.score)
         others = [end for end in begun[tries:] if rich and _count(end.machines) <= _MANY * n]

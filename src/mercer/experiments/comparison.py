@@ -43,6 +43,7 @@ Found = dict[tuple[str, str], list[Run]]
 
 def _measured(contender: Contender, task: Task, split: Split) -> Run:
     fit = contender.labels if task.is_classes else contender.numbers
+    surprise = covered = float("nan")
     with warnings.catch_warnings():
         # of one fit among many; which one it was of, nobody could tell
         warnings.simplefilter("ignore", MercerWarning)
@@ -50,10 +51,9 @@ def _measured(contender: Contender, task: Task, split: Split) -> Run:
         model = fit(split.X, split.y)
         seconds = time.perf_counter() - start
         predicted = model.predict(split.X_test)
-    surprise = covered = float("nan")
-    if contender.has_density:
-        surprise = -float(np.mean(model.log_predictive_density(split.X_test, split.y_test)))
-        if split.f_test is not None:
+        if contender.has_density:
+            surprise = -float(np.mean(model.log_predictive_density(split.X_test, split.y_test)))
+        if contender.has_density and split.f_test is not None:
             mean, std = model.predict(split.X_test, return_std=True, latent=True)
             covered = float(100.0 * np.mean(np.abs(split.f_test - mean) <= _NORMAL * std))
     true = split.y_test if split.f_test is None else split.f_test

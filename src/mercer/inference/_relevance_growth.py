@@ -135,7 +135,7 @@ class Growth(ABC):
         while point is None:  # they are too alike: firmer priors
             s = firmer(s, 1e-6 * self.widths[indices], LARGEST * self.widths[indices])
             point = laplace.at(s)
-        self.take(indices, point)
+        self._hold(indices, point)
 
     def of(self, indices: Indices) -> Laplace:
         """Return the evidence of some functions."""
@@ -145,12 +145,18 @@ class Growth(ABC):
 
     def take(self, indices: Indices, point: Mode) -> None:
         """Make this the model, and tell of it."""
+        self._hold(indices, point)
+        self._tell()
+
+    def _hold(self, indices: Indices, point: Mode) -> None:
         self.point, self.indices = point, indices
         self.history.append(point.value)
         self.refresh()
-        self._best = max(self._best, point.value)
+
+    def _tell(self) -> None:
+        self._best = max(self._best, self.point.value)
         if self._report is not None:
-            self._report(self.n_steps, self._best, len(indices))
+            self._report(self.n_steps, self._best, len(self.indices))
 
     def trial(self, indices: Indices, s: Floats, steps: int, least: float) -> Mode | None:
         """Return the mode of another model, if it gains so much; all precisions may move for it."""
@@ -237,6 +243,7 @@ class Growth(ABC):
 
     def grow(self, max_iter: int) -> str:
         """Take steps until none gains `tol`; return the status."""
+        self._tell()
         status = self._rest(max_iter)
         for _ in range(_SHAKES if self._is_new else 0):
             if status != "converged" or not self._shake(max_iter):

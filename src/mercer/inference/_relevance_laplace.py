@@ -24,7 +24,7 @@ from mercer.inference._relevance_evidence import covariance
 from mercer.inference._relevance_mode import Mode, find_mode
 from mercer.inference._relevance_sites import Sites
 
-__all__ = ["Laplace", "Moments", "moments"]
+__all__ = ["LARGEST", "SMALLEST", "Laplace", "Moments", "moments"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]

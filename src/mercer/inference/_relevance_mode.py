@@ -101,7 +101,7 @@ def find_mode(
         nothing = sites.value(np.zeros_like(t))
         if not value >= nothing:
             theta, t, value = np.zeros((k, q)), np.zeros_like(t), nothing
-    before = np.inf
+    size, before = np.abs(Phi), np.inf
     for _ in range(_ITERATIONS):
         pull, bend = sites.slopes(t)
         R, info = dpotrf(curvature(Phi, bend, s), lower=0, clean=1, overwrite_a=1)
@@ -111,7 +111,7 @@ def find_mode(
         step = dpotrs(R, down.T.reshape(-1), lower=0)[0].reshape(q, k).T
         decrement = float(np.sum(down * step))
         # J is a sum, of rows whose t are sums of terms that may cancel.
-        terms = float(np.sum(np.abs(pull) * (np.abs(Phi) @ np.abs(theta))))
+        terms = float(np.sum(np.abs(pull) * (size @ np.abs(theta))))
         rounding = _ROUNDING * (1.0 + abs(value) + terms)
         if decrement <= _ZERO:
             break

@@ -48,8 +48,8 @@ class Coupled(Growth):
         )  # (M, q)
         self._found: list[Addition] | None = None
 
-    def _statistics(self, some: Indices) -> tuple[Floats, Floats, Floats]:
-        """Return S (m, q, q) of functions, Phi'W phi (kq, q, m), and phi (n, m)."""
+    def _statistics(self, some: Indices) -> tuple[Floats, Floats]:
+        """Return S (m, q, q) of functions, and Phi'W phi (kq, q, m)."""
         at, A = self.point, self.table.plain(some)
         (k, q), m = at.theta.shape, len(some)
         T = np.empty((k * q, q, m))
@@ -62,7 +62,7 @@ class Coupled(Growth):
         V = solve_triangular(at.R, T.reshape(k * q, q * m), trans=1, check_finite=False)
         V = V.reshape(k * q, q, m)
         S -= np.einsum("acm,adm->mcd", V, V, optimize=True)
-        return S, T, A
+        return S, T
 
     def _likely(self) -> Indices:
         """Return the functions that may come in, the likeliest first."""
@@ -75,7 +75,7 @@ class Coupled(Growth):
         return np.asarray(order[: int(np.sum(outside))], dtype=np.intp)
 
     def _gaining(self, some: Indices) -> list[Addition]:
-        S = self._statistics(some)[0]
+        S, _ = self._statistics(some)
         s, gain = best_shared(S, self._Q[some], self.penalty)
         there = np.isfinite(s) & (gain >= self.tol)
         s = np.where(there, s, 1.0)
@@ -151,7 +151,7 @@ class Coupled(Growth):
             return []
         at = self.point
         k, q = at.theta.shape
-        S, T, _ = self._statistics(some)
+        S, T = self._statistics(some)
         image = (self._Xi @ T.reshape(k * q, -1)).reshape(q, k, q, len(some))
         own, worth, found = self._blocks(), self.worth(), []
         for j in range(k):

@@ -75,16 +75,29 @@ class Heavy:
         self.scale = self._common.start
         self.history: list[float] = []
         self.n_steps = 0
+        self._alike: Fast
+        self._is_new = True
         self._v: Floats
         self.indices: Indices
         self.point: Point
 
     def begin(self, start: tuple[Indices, Floats, float] | None) -> None:
         """Begin with all variances alike: those of a fit with normal noise, or of another fit."""
-        fast = Fast(self._problem, self._plain, max(self.tol, 0.1))
-        fast.begin(start)
-        if start is None:
-            fast.grow(1_000_000)
+        self._alike = Fast(self._problem, self._plain, max(self.tol, 0.1))
+        self._alike.begin(start)
+        self._is_new = start is None
+
+    def _set_out(self, max_iter: int) -> None:
+        """Find the fit with normal noise, if there is no other, and take its model."""
+        fast = self._alike
+        try:
+            if self._is_new:
+                fast.grow(max_iter)
+        finally:  # also where it is interrupted
+            self.n_steps += fast.n_steps
+            self._take(fast)
+
+    def _take(self, fast: Fast) -> None:
         self.scale = fast.point.v
         self._v = np.full(self._plain.n, fast.point.v)
         self._reweigh(self._v)
@@ -121,7 +134,10 @@ class Heavy:
 
     def grow(self, max_iter: int) -> str:
         """Update rows, precisions and functions in turn; return the status."""
+        self._set_out(max_iter)
         self._tell()
+        if self.n_steps >= max_iter:
+            return "stopped"
         for _ in range(_ROUNDS):
             before = self.history[-1]
             for _ in range(_UPDATES):

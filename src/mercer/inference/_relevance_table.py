@@ -163,13 +163,14 @@ class Table:
             return self.grams(indices), self.times(x)
         self.squares, self.root, self._products = squares, np.sqrt(squares), OrderedDict()
         V = squares[:, None] * self.plain(indices)
-        self.D, P = np.empty(self.size), np.empty(self.size)
+        D, P = np.empty(self.size), np.empty(self.size)
         G = np.empty((len(indices), self.size))
         for first in range(0, self.size, _PIECE):
             piece = np.arange(first, min(first + _PIECE, self.size))
             A = self.columns.take(piece)
             G[:, piece], P[piece] = V.T @ A, x @ A
-            self.D[piece] = squares @ np.square(A, out=A)
+            D[piece] = squares @ np.square(A, out=A)
+        self.D = self._squared(D)
         return G, P
 
     def times(self, x: Floats) -> Floats:
