@@ -275,3 +275,15 @@ def test_an_interrupted_look_at_a_sample_leaves_what_there_is(monkeypatch):
     found = Generation(columns, Squares(y)).solve(0.1)
     assert found.status == "interrupted" and len(found.indices) and looks[0] < 200
     assert found.dual <= found.objective < 0.5 * y @ y
+
+
+@pytest.mark.parametrize("unit", [2.0**-100, 1.0, 2.0**100])
+def test_targets_with_a_sum_of_nothing_have_any_unit(unit):
+    # The slope of the constant is then 0 exactly, and what rounding makes of it is beside nothing.
+    y = np.random.default_rng(3).permutation(np.repeat([3.0, 1.0, -1.0, -3.0], 10))
+    inputs, ones = np.linspace(-3.0, 3.0, 40)[:, None], np.ones((40, 1))
+    assert np.sum(y) == 0.0
+    found = Generation(KernelColumns(RBF(1.0), inputs), Squares(unit * y, None, ones)).solve(unit)
+    one = Generation(KernelColumns(RBF(1.0), inputs), Squares(y, None, ones)).solve(1.0)
+    np.testing.assert_array_equal(found.indices, one.indices)
+    np.testing.assert_allclose(found.coef, unit * one.coef, rtol=1e-9)

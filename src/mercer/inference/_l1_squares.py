@@ -58,6 +58,7 @@ class Squares:
         n = len(y)
         self.target = y if mean is None else y - mean
         self.mean, self.weights = mean, weights
+        self._norm = float(np.sqrt(self.target @ self._weighted(self.target)))
         H = np.empty((n, 0)) if H is None else H
         self.r = H.shape[1]
         self._columns = ColumnBlocks(np.empty((n, 0)))
@@ -123,7 +124,9 @@ class Squares:
 
     def _refined(self, penalties: Floats, coef: Floats, *, keep: bool = True) -> Solved:
         c = self._c
-        size = np.where(penalties > 0.0, penalties, np.abs(self._c) + TINY)
+        # c is 0 where targets are centred, to rounding of what it is a sum of, or exactly
+        least = _ROUNDING / _EXACT * np.sqrt(np.diagonal(self._G)) * self._norm
+        size = np.where(penalties > 0.0, penalties, np.maximum(np.abs(self._c), least) + TINY)
         best = np.inf
         for _ in range(1 + _AGAIN):
             found = minimise_l1(self._G, c, penalties, start=coef).coef
