@@ -27,7 +27,7 @@ def width_of(X, y, outliers):
     rows = merged(X, y[:, None], None, np.arange(len(X)), None)
     model, rng = RelevanceVectorRegressor(), np.random.default_rng(0)
     found = sampled_widths(model, rows, spread(X), Constant(), False, outliers, rng)
-    assert found.is_whole and not found.is_common
+    assert found.is_whole and found.common is None
     return float(found.kernel.length_scale[0])
 
 
@@ -60,11 +60,11 @@ def labelled(seed, n=120, d=160):
     return X, np.sign(X[:, :8].sum(axis=1))
 
 
-def widths_of(X, y):
+def widths_of(X, y, common=True):
     rows = merged(X, y[:, None], None, np.arange(len(X)), None)
     model, rng = RelevanceVectorClassifier(), np.random.default_rng(0)
     found = sampled_widths(model, rows, spread(X), Constant(), True, False, rng)
-    assert found.is_whole and found.is_common == (X.shape[1] > 150)
+    assert found.is_whole and (found.kernel is found.common) == common
     return found.kernel.length_scale
 
 
@@ -72,7 +72,7 @@ def test_many_columns_of_one_unit_have_one_length_scale():
     X, y = labelled(0)
     widths = widths_of(X, y)
     np.testing.assert_allclose(widths, widths[0])
-    assert widths_of(X[:, :150], y).std() > 0.1  # few enough for a length scale each
+    assert widths_of(X[:, :150], y, common=False).std() > 0.1  # few enough for a length scale each
 
 
 def test_many_columns_of_their_own_units_have_length_scales_in_these():
@@ -82,6 +82,25 @@ def test_many_columns_of_their_own_units_have_length_scales_in_these():
     X *= 10.0 ** rng.uniform(-4, 4, 160)
     ratio = widths_of(X, y) / X.std(axis=0)
     np.testing.assert_allclose(ratio, ratio[0])
+
+
+def test_few_of_many_columns_that_matter_are_found():
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((500, 160))
+    y = np.sign(X[:, 0] + X[:, 1])
+    widths = widths_of(X[:200], y[:200], common=False)
+    assert set(np.argsort(widths)[:2]) == {0, 1}
+    model = RelevanceVectorClassifier().fit(X[:200], y[:200])
+    assert np.mean(model.predict(X[200:]) == y[200:]) > 0.9
+
+
+@pytest.mark.filterwarnings("ignore:no relevance vector")
+def test_a_class_of_one_row_is_no_obstacle_to_holding_rows_out():
+    X, y = labelled(0)
+    label = np.where(y > 0, 1, 0)
+    label[np.argsort(label, kind="stable")[-2:]] = 2, 3
+    model = RelevanceVectorClassifier().fit(X, label)
+    assert np.all(np.isfinite(model.predict_proba(X)))
 
 
 @pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])

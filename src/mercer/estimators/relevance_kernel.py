@@ -10,13 +10,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from mercer.errors import MercerWarning
 from mercer.estimators.expansion_options import check_centres, check_symmetry
+from mercer.estimators.laplacian_rows import Merged
 from mercer.estimators.options import as_generator
 from mercer.estimators.relevance_frame import Frame, Model
 from mercer.estimators.rows import is_precomputed
-from mercer.estimators.sampled_widths import Sampled, sampled_widths
+from mercer.estimators.sampled_widths import Sampled, sampled_widths, third_of_each
 from mercer.evidence.defaults import default_class_kernel, default_kernel, spread
 from mercer.evidence.optimum import Report, tell
 from mercer.evidence.relevance_search import Ended, Search, width_starts
@@ -33,6 +35,9 @@ _FACTORS = (2.0, 1.0, 0.5, 0.25, 0.125, 0.0625)
 # Nats that a step of the sparse algorithm must gain while kernels are looked for, and those that a
 # model is charged for each of its functions where kernels are compared.
 _COARSE, _CHARGE = 0.3, 2.0
+# Rows, of many columns, by which two ways to have length scales are compared; and the standard
+# errors by which one is better then.
+_COMPARED, _CLEARLY = 450, 2.0
 
 
 class Choice(NamedTuple):
@@ -66,7 +71,7 @@ def choose_kernels(estimator: Any, model: Model, report: Report | None) -> Choic
         kernels, is_whole = (begun.kernel,), begun.is_whole
         # Length scales that a sample of labels cannot tell apart, the evidence of relevance vectors
         # cannot either: it grows as kernels narrow (decision 0016).
-        is_open = is_whole and not begun.is_common
+        is_open = is_whole and begun.kernel is not begun.common
     if estimator.learn_centres and widths is None:
         raise ValueError(f"learn_centres=True needs inputs of numbers, got {kernels[0]!r}")
     for kernel in kernels:
@@ -112,13 +117,51 @@ def _begun(
     """Return the default kernel where a search begins: with the length scales of a sample."""
     rows = model.rows
     if estimator.optimizer is None or not np.any(np.ptp(rows.Y, axis=0)):
-        return Sampled(kernel, is_common=False)
+        return Sampled(kernel)
     tell(report, "choosing relative length scales")
     if model.has_labels:  # which may be distributions over classes
         rows = rows._replace(Y=np.where(rows.Y > 0, 1.0, -1.0))
     outliers = not model.has_labels and bool(estimator.robust)
     found = sampled_widths(estimator, rows, widths, model.mean, model.has_labels, outliers, rng)
-    return found._replace(kernel=kernel.with_theta(found.kernel.theta))
+    own = kernel.with_theta(found.kernel.theta)
+    if found.common is None:
+        return found._replace(kernel=own)
+    common = kernel.with_theta(found.common.theta)
+    if found.is_whole and found.kernel is not found.common:
+        is_better, is_whole = _compared(estimator, rows.some(_COMPARED, rng), common, own)
+        return Sampled(own if is_better else common, common, is_whole)
+    return Sampled(common, common, found.is_whole)
+
+
+def _compared(estimator: Any, rows: Merged, common: RBF, own: RBF) -> tuple[bool, bool]:
+    """Whether a machine has use for a length scale a column, and whether that was found out.
+
+    A third of the rows is held out. What is not clearly better there is not worth the search.
+    """
+    is_test = third_of_each(rows.Y)
+    labels = rows.Y[:, 0] > 0 if rows.Y.shape[1] == 1 else np.argmax(rows.Y, axis=1)
+    train = np.flatnonzero(~is_test)
+    test = np.flatnonzero(is_test & np.isin(labels, labels[train]))
+    if len(test) < 2 or np.all(labels[train] == labels[train[0]]):
+        return False, True
+    logs = []
+    for kernel, optimizer in ((common, None), (own, estimator.optimizer)):
+        machine = clone(estimator).set_params(
+            kernel=kernel,
+            optimizer=optimizer,
+            class_weight=None,
+            augment=False,
+            learn_centres=False,
+        )
+        machine.set_params(verbose=0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", MercerWarning)
+            machine.fit(rows.X[train], labels[train], sample_weight=rows.weights[train])
+            if machine.status_ == "interrupted":
+                return False, False
+            logs.append(machine.log_predictive_density(rows.X[test], labels[test]))
+    gain = logs[1] - logs[0]
+    return bool(np.mean(gain) > _CLEARLY * np.std(gain) / np.sqrt(len(gain))), True
 
 
 def _searched(

@@ -11,19 +11,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from mercer.errors import ConvergenceWarning, MercerWarning, warn
 from mercer.estimators.classification import label_variance
 from mercer.estimators.laplacian_rows import Merged
-from mercer.estimators.online_start import start_of_classes, start_of_regression
+from mercer.estimators.online_start import Start, start_of_classes, start_of_regression
 from mercer.estimators.rows import Rows
 from mercer.evidence.defaults import default_class_kernel, deviation
-from mercer.kernels import RBF, Scaled
+from mercer.kernels import RBF, Kernel, Scaled
 from mercer.likelihoods import Gaussian, Logistic
 from mercer.likelihoods.spread import median_of, spread_of
 from mercer.means import Mean, Zero
 
-__all__ = ["Sampled", "sampled_widths"]
+__all__ = ["Sampled", "sampled_widths", "third_of_each"]
 
 Floats = NDArray[np.float64]
 
@@ -35,7 +36,7 @@ _ITERATIONS = 50
 # noise is not Gaussian; a process with Gaussian noise would follow even one of them by functions as
 # narrow as it takes. If more than this part of the rows are so far, they are no outliers.
 _FAR, _MOST = 4.0, 0.25
-# Labels choose a length scale a column for this many columns at the most.
+# Labels beside more columns than this may say too little to choose a length scale for each.
 _COLUMNS = _LABELS // 2
 
 
@@ -43,13 +44,13 @@ class Sampled(NamedTuple):
     """Length scales as a sample has them.
 
     kernel : with a length scale a column
-    is_common : whether there are too many columns for labels to choose one for each, and these have
-        chosen a factor to all of them
+    common : beside so many columns that labels may say too little to choose one for each, with a
+        factor of all of them chosen alone; None of fewer columns
     is_whole : whether no interrupt has ended the search for them
     """
 
     kernel: RBF
-    is_common: bool
+    common: RBF | None = None
     is_whole: bool = True
 
 
@@ -71,58 +72,98 @@ def sampled_widths(
     from mercer.estimators.gp_classifier import GPClassifier
     from mercer.estimators.gp_regressor import GPRegressor
 
-    is_common = labels and widths.size > _COLUMNS
     if estimator.optimizer is None or len(rows.Y) < 3:
-        return Sampled(RBF(np.sqrt(widths.size) * widths), is_common)
+        return Sampled(RBF(np.sqrt(widths.size) * widths))
     sample = rows.some(_LABELS if labels else _NUMBERS, rng)
     if outliers:
         sample = _without_outliers(sample)
-    Y = sample.Y
-    kept = np.ones(len(Y), dtype=bool)
-    unit = np.all(sample.weights == 1.0)
-    some = Rows(sample.X, Y, None if unit else sample.weights, kept, Y.shape[1] > 1)
+    some = _rows(sample)
     options = {"n_restarts": estimator.n_restarts, "max_iter": _ITERATIONS, "random_state": 0}
     with warnings.catch_warnings():  # what is wrong with an auxiliary model is of no use
         warnings.simplefilter("ignore", MercerWarning)
         warnings.simplefilter("ignore", UserWarning)
-        if is_common:
-            scales, status = _common_factor(GPClassifier(**options), some, widths)
+        if labels and widths.size > _COLUMNS:
+            found = _of_many(GPClassifier(**options), sample, widths)
+        elif labels:
+            found = _of_classes(GPClassifier(**options), None, some)[1]
         else:
-            if labels:
-                model = GPClassifier(**options)
-                start = start_of_classes(model, None, Logistic(), Zero(), some, None)
-            else:
-                known = None if sample.variances is None else Gaussian(sample.variances)
-                start = start_of_regression(GPRegressor(**options), None, known, mean, some, None)
-            assert isinstance(start.kernel, Scaled)
-            scales, status = np.array(start.kernel.kernel.length_scale), start.status
-    is_whole = status != "interrupted"
-    if not is_whole:
+            known = None if sample.variances is None else Gaussian(sample.variances)
+            model = GPRegressor(**options)
+            found = _sampled(start_of_regression(model, None, known, mean, some, None))
+    if not found.is_whole:
         warn(
             "the search for relative length scales was interrupted; the best so far are kept",
             ConvergenceWarning,
         )
-    return Sampled(RBF(scales), is_common, is_whole)
+    return found
 
 
-def _common_factor(model: Any, rows: Rows, widths: Floats) -> tuple[Floats, str]:
-    """Return length scales in a proportion that is given, and how the search for them ended.
+def third_of_each(Y: Floats) -> NDArray[np.bool_]:
+    """Return which rows to hold out: a third of each class, whose labels are in columns."""
+    return np.isin(np.arange(len(Y)), np.lexsort(Y.T)[1::3])
 
-    That of the deviations of the columns; or all the same, which is better where columns have the
-    same units, as those of an image do, and hopeless where they have not: the evidence tells.
+
+def _rows(rows: Merged) -> Rows:
+    kept = np.ones(len(rows.Y), dtype=bool)
+    weights = None if np.all(rows.weights == 1.0) else rows.weights
+    return Rows(rows.X, rows.Y, weights, kept, rows.Y.shape[1] > 1)
+
+
+def _sampled(start: Start, units: Floats | float = 1.0) -> Sampled:
+    assert isinstance(start.kernel, Scaled)
+    scales = np.array(start.kernel.kernel.length_scale) * units
+    return Sampled(RBF(scales), is_whole=start.status != "interrupted")
+
+
+def _of_classes(model: Any, units: Floats | None, rows: Rows) -> tuple[Kernel, Sampled]:
+    """Return the kernel that labels choose, with length scales that are one a column, or in units.
+
+    And these alone.
     """
+    kernel, inside = None, rows
+    if units is not None:
+        kernel = default_class_kernel(np.array(1.0), label_variance(Logistic()))
+        inside = rows._replace(X=rows.X / units)
+    start = start_of_classes(model, kernel, Logistic(), Zero(), inside, None)
+    found = _sampled(start, 1.0 if units is None else units)
+    assert isinstance(start.kernel, Scaled)
+    return Scaled(start.kernel.variance, found.kernel), found
+
+
+def _of_many(model: Any, rows: Merged, widths: Floats) -> Sampled:
+    """Return length scales for labels beside many columns.
+
+    In a proportion that is given, that of the deviations of the columns, or all the same, which is
+    better where columns have the same units, as those of an image do; or one a column, which few
+    columns that matter need, and which follow the rows where many do. A third of the rows, held
+    out, tells: evidence that has so many parameters does not.
+    """
+    is_test = third_of_each(rows.Y)
+    train, test = _rows(rows.take(np.flatnonzero(~is_test))), rows.take(np.flatnonzero(is_test))
     # The deviation of a constant column, which `widths` has not, is 0.
     alike = np.hypot.reduce(deviation(rows.X, rows.weights)) or 1.0
-    kernel = default_class_kernel(np.array(1.0), label_variance(Logistic()))
-    found: list[tuple[float, Floats]] = []
-    for units in (np.sqrt(widths.size) * widths, np.full_like(widths, alike)):
-        inside = rows._replace(X=rows.X / units)
-        start = start_of_classes(model, kernel, Logistic(), Zero(), inside, None)
-        assert isinstance(start.kernel, Scaled)
-        found.append((start.value, start.kernel.kernel.length_scale * units))
-        if start.status == "interrupted":
-            break
-    return max(found, key=lambda one: one[0])[1], start.status
+    best, common, most = None, None, -np.inf
+    for units in (np.sqrt(widths.size) * widths, np.full_like(widths, alike), None):
+        kernel, found = _of_classes(model, units, train)
+        if not found.is_whole:
+            return (best or found)._replace(common=common or found.kernel, is_whole=False)
+        value = _held_out(model, kernel, train, test)
+        if best is None or value > most:
+            best, most = found, value
+            common = common if units is None else found.kernel
+    assert best is not None
+    return best._replace(common=common)
+
+
+def _held_out(model: Any, kernel: Kernel, train: Rows, test: Merged) -> float:
+    """Return the mean log probability of labels that were not learned from."""
+    told = np.flatnonzero(np.ptp(train.Y, axis=0))
+    total = 0.0
+    for p in told:
+        held = clone(model).set_params(kernel=kernel, optimizer=None)
+        held.fit(train.X, train.Y[:, p], sample_weight=train.weights)
+        total += float(np.mean(held.log_predictive_density(test.X, test.Y[:, p])))
+    return total
 
 
 def _without_outliers(rows: Merged) -> Merged:
