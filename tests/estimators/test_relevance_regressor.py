@@ -310,3 +310,14 @@ def test_a_sum_whose_linear_term_hides_the_others():
     noise = np.random.default_rng(0).normal(size=len(y))
     with pytest.warns(MercerWarning, match="no relevance vector was kept for target or class 1:"):
         RelevanceVectorRegressor(RBF(5.0), optimizer=None).fit(X, np.column_stack([X, noise]))
+
+
+def test_functions_that_follow_single_rows_are_told_of():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, (100, 1))
+    y = np.sin(2 * X[:, 0]) + 0.1 * rng.standard_normal(100)
+    y[7] = 100.0  # which only functions as narrow as can be follow
+    with pytest.warns(MercerWarning, match="coefficients to follow 100 rows.*robust=True"):
+        RelevanceVectorRegressor().fit(X, y)
+    robust = RelevanceVectorRegressor(robust=True).fit(X, y)
+    assert robust.n_relevance_ < 20

@@ -67,6 +67,7 @@ def test_the_gradient_is_zero_and_the_fixed_point_equations_hold(algorithm, hype
     np.testing.assert_allclose(gradient(value, at), 0.0, atol=2e-4)
     Xi = np.linalg.inv(fit.factor.T @ fit.factor)
     share = 1 - fit.precisions * np.diagonal(Xi)
+    assert fit.n_determined == pytest.approx(share.sum(), rel=1e-10)
     a, b = (0.0, 0.0) if isinstance(hyperprior, Flat) else (0.1, 0.01)
     wanted = (share + 2 * a) / (fit.mean**2 + 2 * b)  # (BKM 134 corrected)
     np.testing.assert_allclose(fit.precisions, wanted, rtol=2e-3)

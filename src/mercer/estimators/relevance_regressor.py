@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mercer import means
+from mercer.errors import MercerWarning, warn
 from mercer.estimators.expansion_process import single
 from mercer.estimators.laplacian_rows import Merged, merged
 from mercer.estimators.options import require_flag, require_number
@@ -44,6 +45,9 @@ Floats = NDArray[np.float64]
 
 # Targets at the most, where they are not brought to units of their own; the inverse is the least.
 _LARGEST = 1e40
+# Functions are many where rows determine more coefficients than this part of their number; of fewer
+# rows nobody expects much.
+_MANY, _FEW = 0.5, 20
 
 
 @storable
@@ -278,6 +282,7 @@ class RelevanceVectorRegressor(RelevanceProcess, BayesianRegressor):
             model, rows = self._prepared(X, y, sample_weight)
             frame, end, beta = self._fit_relevance(model)
             self._keep_all(frame, end, beta, rows)
+            self._warn_of_many(frame, end)
         return self
 
     def predict(
@@ -296,6 +301,19 @@ class RelevanceVectorRegressor(RelevanceProcess, BayesianRegressor):
         if return_std or return_cov:
             self._warn_of_far(X)
         return found
+
+    def _warn_of_many(self, frame: Frame, end: Ended) -> None:
+        """Warn of functions that are so many that they follow single rows."""
+        n = len(frame.model.rows.Y)
+        most = max(machine.fit.n_determined for machine in end.machines)
+        if n < _FEW or most <= _MANY * n or end.status == "interrupted":
+            return
+        far = "If some targets are far from all others, robust=True leaves them to the noise. "
+        warn(
+            f"the functions have {most:.0f} coefficients to follow {n} rows with, and error bars "
+            f"say little. {'' if self.robust else far}Otherwise try a wider kernel, or give `noise`",
+            MercerWarning,
+        )
 
     def _check_options(self) -> None:
         check_relevance_options(self, ALGORITHMS)

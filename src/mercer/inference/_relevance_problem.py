@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import solve_triangular
 
 from mercer.inference._columns import Columns
 from mercer.inference._expansion_posterior import Spread
@@ -143,6 +144,12 @@ class Relevance(NamedTuple):
     status: str
     n_iterations: int
     objective: float
+
+    @property
+    def n_determined(self) -> float:
+        """How many coefficients the rows determine: sum_i (1 - s_i Xi_ii), as in (BKM 135)."""
+        root = solve_triangular(self.factor, np.eye(len(self.indices)))
+        return float(np.sum(1.0 - self.precisions * np.sum(root**2, axis=1)))
 
     @property
     def spread(self) -> Spread:
