@@ -312,6 +312,7 @@ def test_a_sum_whose_linear_term_hides_the_others():
         RelevanceVectorRegressor(RBF(5.0), optimizer=None).fit(X, np.column_stack([X, noise]))
 
 
+@pytest.mark.filterwarnings("ignore:the noise variance is at its floor")
 def test_functions_that_follow_single_rows_are_told_of():
     rng = np.random.default_rng(0)
     X = rng.uniform(-3, 3, (100, 1))

@@ -308,10 +308,11 @@ class RelevanceVectorRegressor(RelevanceProcess, BayesianRegressor):
         most = max(machine.fit.n_determined for machine in end.machines)
         if n < _FEW or most <= _MANY * n or end.status == "interrupted":
             return
-        far = "If some targets are far from all others, robust=True leaves them to the noise. "
+        far = "If targets are far from all others, robust=True leaves them to the noise. "
+        far = "" if self.robust else far
         warn(
             f"the functions have {most:.0f} coefficients to follow {n} rows with, and error bars "
-            f"say little. {'' if self.robust else far}Otherwise try a wider kernel, or give `noise`",
+            f"say little. {far}Otherwise try a wider kernel, or give `noise`",
             MercerWarning,
         )
 
