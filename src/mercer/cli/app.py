@@ -201,7 +201,8 @@ def predict(
 
     Writes a row for each row of the table, in its order: the predicted mean of TARGET as
     TARGET_mean, the standard deviation of a new observation as TARGET_std, and the ends of its
-    interval as TARGET_lower and TARGET_upper. Columns are matched by name.
+    interval as TARGET_lower and TARGET_upper; of a model of classes the likeliest label as
+    TARGET_label, and a probability for each class as TARGET_p_CLASS. Columns are matched by name.
     """
     with guarded(debug):
         from mercer.cli.commands import run_predict
