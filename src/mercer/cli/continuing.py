@@ -56,6 +56,12 @@ def continued(model: TableModel, source: str, max_basis: int | None) -> tuple[Ta
     try:
         estimator = kind.from_posterior(given, likelihood, **options)
     except ValueError as error:
+        if model.of_classes and len(old.classes_) > 2 and not posterior.weight:
+            raise InputError(
+                f"{source} cannot be continued on-line: it has {len(old.classes_)} classes, each "
+                "with functions of its own, and of such models only those of two classes can be "
+                "continued; fit it anew with --method online-classes"
+            ) from error
         raise InputError(f"{source} cannot be continued on-line: {error}") from error
     estimator.feature_names_in_ = old.feature_names_in_
     estimator.n_features_in_ = old.n_features_in_
