@@ -139,6 +139,13 @@ def fit(
         ),
     ] = None,
     likelihood: Annotated[str | None, typer.Option(help=likelihood_help())] = None,
+    robust: Annotated[
+        bool,
+        typer.Option(
+            "--robust",
+            help="Of --method relevance: noise of heavy tails, so that outliers count little.",
+        ),
+    ] = False,
     force: Force = False,
     debug: Debug = False,
 ) -> None:
@@ -162,7 +169,7 @@ def fit(
                 f"one target a model is wanted, got {', '.join(target)}; fit a model for each"
             )
         given = {"max_basis": max_basis, "forget": forget, "prior": prior}
-        given |= {"prior_scale": prior_scale, "likelihood": likelihood}
+        given |= {"prior_scale": prior_scale, "likelihood": likelihood, "robust": robust or None}
         options = FitOptions(
             target=target[0],
             method=method,

@@ -13,7 +13,10 @@ from mercer.posterior import Posterior
 __all__ = ["continued", "is_online"]
 
 # What is no longer so once rows have been added.
-_PAST = ("leave_one_out", "log_evidence", "gap", "basis", "expansion", "relevance_vectors")
+_PAST = (
+    *("leave_one_out", "log_evidence", "gap", "basis"),
+    *("expansion", "relevance_vectors", "outliers"),
+)
 
 
 def is_online(model: TableModel) -> bool:
