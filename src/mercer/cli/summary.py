@@ -207,6 +207,10 @@ _INSTEAD = [
     (r"; give epsilon$", "; try another --likelihood"),
     (r"\. augment=True has them grow.*", ""),
     (r"try another kernel\. A sum with a term .*", "try another --kernel"),
+    (
+        r"RelevanceVectorRegressor\(robust=True\), or .*StudentT\(\)\)",
+        "--method relevance --robust",
+    ),
     (r"Raise n_inducing, to (\d+) say", r"SparseGPRegressor(n_inducing=\1) in Python has more"),
 ]
 
