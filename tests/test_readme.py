@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from mercer.cli.methods import METHODS
+
 from .page_blocks import run_blocks, write_tables
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -28,6 +30,12 @@ def test_code_blocks_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert run_blocks(README, "README.md") >= 2
     (row, *_) = (tmp_path / "predictions.csv").read_text(encoding="utf-8").splitlines()
     assert row.endswith("y_mean,y_std,y_lower,y_upper")
+
+
+def test_what_there_is_without_code_takes_labels_too() -> None:
+    section = README.split("## Without writing code")[1].split("\n## ")[0]
+    methods = re.findall(r"--method ([\w-]+)", section)
+    assert "label" in section and methods and all(METHODS[name].of_classes for name in methods)
 
 
 @pytest.mark.parametrize("link", LINKS)

@@ -121,6 +121,14 @@ def test_refused_with_the_place_named(fit_text, case):
     assert expected in fit_text(content)
 
 
+@pytest.mark.parametrize("method", ["gp", "relevance", "laplacian"])
+def test_a_target_of_labels_is_told_of_the_methods_for_them(fit_text, method):
+    hint = "labels, --method is one of online-classes, laplacian-classes, relevance-classes"
+    said = fit_text("x,y\n1,low\n2,low\n3,high\n", "--method", method)
+    assert "must hold numbers, but has 'low' in line 2" in said and said.endswith(hint)
+    assert "labels" not in fit_text("x,y\n1,2\n2,\n3,4\n", "--method", method)
+
+
 def test_a_target_is_not_to_be_left_out(fit_text):
     assert "leave out these rows" in (said := fit_text("x,y\n1,2\n2,\n3,4\n"))
     assert "this column" not in said

@@ -185,12 +185,14 @@ def test_several_expansions_are_told_why_they_cannot_go_on_together(refused, tmp
     labels = np.digitize(frame["a"], [-0.4, 0.4])
     for model in (
         mercer.RelevanceVectorClassifier(RBF(1.0), optimizer=None),
+        mercer.RelevanceVectorClassifier(RBF(1.0), optimizer=None, multi_class="multinomial"),
         mercer.LaplacianProcessClassifier(RBF(1.0), prior_scale=1.0, optimizer=None),
     ):
-        path = tmp_path / f"{type(model).__name__}.mercer"
+        path = tmp_path / "m.mercer"
         mercer.save(model.fit(frame, labels), path)
         said = refused("stream", "-m", path, "--continue-as", tmp_path / "x.mercer")
-        assert "cannot be continued on-line: these posteriors cannot go on together" in said
+        assert "cannot be continued on-line: it has 3 classes" in said
+        assert "only those of two classes can be continued" in said
 
 
 def test_what_is_told_of_a_model_that_went_on_is_true_of_it(run, tmp_path):

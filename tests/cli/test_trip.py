@@ -141,6 +141,30 @@ def test_relevance_vectors_tell_their_number_and_the_noise(run, data, new, tmp_p
     assert len(read_rows(tmp_path / "predicted.csv")) == 9
 
 
+def test_relevance_vectors_with_outliers(run, tmp_path):
+    rng = np.random.default_rng(0)
+    x = np.sort(rng.uniform(-3, 3, 80))
+    y = np.sin(x) + 0.1 * rng.normal(size=80)
+    y[5::20] += 100.0
+    data = write_csv(tmp_path / "d.csv", ["x", "y"], zip(x, y, strict=True))
+    model, online = tmp_path / "m.mercer", tmp_path / "n.mercer"
+    fit = ["fit", data, "-t", "y", "-o", model]
+    shown = run(*fit, "--method", "relevance", "--robust").stdout
+    known = mercer.load(model).estimator
+    assert known.robust is True and abs(known.posterior_.mean([[np.pi / 2]])[0, 0] - 1.0) < 0.1
+    for told in (shown, run("info", model).stdout):
+        assert f"likelihood     {known.likelihood_!r}\n" in told and "StudentT" in told
+        assert "outliers       4 rows have less than a tenth of a say\n" in told
+    run("stream", "-m", model, "--continue-as", online, stdin="x,y\n0.5,0.4\n")
+    told = run("info", online).stdout
+    assert "StudentT" in told and "outliers" not in told
+    plain = run(*fit, "--method", "relevance", "--force").stdout
+    assert "StudentT" not in plain and mercer.load(model).estimator.robust is False
+    for method in ("gp", "relevance-classes"):
+        said = " ".join(run(*fit, "--method", method, "--robust", code=2).stderr.split())
+        assert f"--robust is an option of --method relevance, got {method}" in said
+
+
 def test_relevance_vectors_of_a_sum_beside_dates(run, tmp_path):
     """Days since 1970 are far from 0, where a linear term is all but constant."""
     rng = np.random.default_rng(0)

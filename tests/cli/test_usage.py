@@ -62,6 +62,12 @@ def test_help_tells_every_kind_of_table(run, command):
     assert all(re.search(rf"{re.escape(suffix)}\b", shown) for suffix in SUFFIXES)
 
 
+def test_help_tells_what_is_predicted_of_numbers_and_of_labels(run):
+    shown = run("predict", "--help").stdout
+    for name in ("mean", "std", "lower", "upper", "label", "p_CLASS"):
+        assert f"TARGET_{name}" in shown
+
+
 def test_all_commands_are_tested():
     assert set(typer.main.get_command(app).commands) == set(COMMANDS)
 

@@ -14,6 +14,7 @@ from mercer import (
     LaplacianProcessRegressor,
     OnlineGPRegressor,
 )
+from mercer.cli.summary import with_options
 from mercer.errors import ConvergenceWarning, MercerWarning, UndeterminedWarning
 from mercer.kernels import RBF, Callable
 from mercer.likelihoods import EpsilonInsensitive, Gaussian, Huber, Laplace
@@ -28,15 +29,46 @@ def rows(n=60):
     return X, np.sin(2.0 * X[:, 0]) + 0.2 * rng.standard_normal(n)
 
 
-@pytest.mark.filterwarnings("ignore:all coefficients are 0")
 @pytest.mark.parametrize("noise", NOISES, ids=repr)
 @pytest.mark.parametrize("huge", [1e10, 1e69])
 def test_one_huge_target_is_fitted(noise, huge):
     X, y = rows()
     y[3] = huge
-    model = LaplacianProcessRegressor(KERNEL, noise, optimizer=None, n_penalties=6).fit(X, y)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = LaplacianProcessRegressor(KERNEL, noise, optimizer=None, n_penalties=6).fit(X, y)
+    told = "".join(str(w.message) for w in caught)
+    assert "because of 1.7% of the targets" in told or (model.n_active_ and noise is NOISES[0])
     assert model.status_ == "certified"
     assert np.all(np.isfinite(model.predict(X, return_std=True)))
+
+
+@pytest.mark.parametrize("noise", NOISES[1:], ids=repr)
+@pytest.mark.parametrize("normalize", [False, True])
+def test_outliers_that_make_all_of_the_noise_are_told_of(noise, normalize):
+    """It is not said that the inputs tell nothing, which they do."""
+    X, y = rows(200)
+    y[::20] += np.where(np.arange(10) % 2, 1e4, -2e4)
+    options = {"optimizer": None, "normalize_y": normalize}
+    with pytest.warns(MercerWarning, match="the noise is that of outliers") as caught:
+        model = LaplacianProcessRegressor(RBF(50.0), noise, **options).fit(X, y)
+    text = str(caught[0].message)
+    assert len(caught) == 1 and f"({model.n_active_} functions are in use)" in text
+    assert "% of the targets" in text
+    half = np.median(np.abs(y - np.median(y)))
+    assert f"half of all are within {half:.3g}. " in text
+    said = with_options(text)
+    assert said.endswith("noise with heavier tails: --method relevance --robust")
+
+
+@pytest.mark.parametrize("noise", NOISES, ids=repr)
+def test_wide_noise_without_outliers_is_not_called_theirs(noise):
+    X, y = rows(200)
+    for wild in (np.sign(y) * y**2, np.random.default_rng(1).laplace(size=200)):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            LaplacianProcessRegressor(KERNEL, noise, optimizer=None).fit(X, wild)
+        assert not any("outliers" in str(w.message) for w in caught)
 
 
 def test_targets_beyond_doubles_are_told_of_by_their_size():

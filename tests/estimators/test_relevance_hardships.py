@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mercer import RelevanceVectorClassifier, RelevanceVectorRegressor
-from mercer.errors import BoundWarning, ConvergenceWarning
+from mercer.errors import BoundWarning, ConvergenceWarning, UndeterminedWarning
 from mercer.evidence import relevance_engines, relevance_label_engines
 
 from .relevance_data import HELD, rows
@@ -36,6 +36,20 @@ def test_odd_data(name, options):
     assert model.n_relevance_ > 0 or model.mean_.value is not None
     if name in ("constant", "zero"):
         np.testing.assert_allclose(mean, y[:4], atol=2e-3)
+
+
+@pytest.mark.parametrize("robust", [False, True])
+@pytest.mark.parametrize("name", ["constant", "one row", "straight"])
+def test_targets_that_the_mean_passes_through_are_told_as_such(name, robust):
+    X, y = rows(30)
+    X, y, mean = {
+        "constant": (X, np.full(30, 3.0), "constant"),
+        "one row": (X[:1], y[:1], "constant"),
+        "straight": (X, 2.0 * X[:, 0] + 1.0, "linear"),
+    }[name]
+    with pytest.warns(UndeterminedWarning, match="constant, or the mean passes") as caught:
+        model = RelevanceVectorRegressor(mean=mean, robust=robust).fit(X, y)
+    assert model.n_relevance_ == 0 and len(caught) == 1
 
 
 def test_steps_may_be_limited():

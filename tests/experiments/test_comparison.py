@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import warnings
 
 import numpy as np
 import pytest
@@ -137,6 +138,19 @@ def test_choices_are_made_by_few_rows_and_all_are_fitted():
     y = X[:, 0] > 0
     model = _by_folds(SVC(), {"C": [1.0, 2.0]}, "accuracy", X, y)
     assert model.C in (1.0, 2.0) and model.shape_fit_ == (1100, 1)
+
+
+def test_options_that_fail_in_a_fold_are_not_told_of():
+    class Failing(SVC):
+        def score(self, X, y):
+            return np.nan if self.C == 1.0 else super().score(X, y)
+
+    X = np.random.default_rng(0).normal(size=(40, 1))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = _by_folds(Failing(), {"C": [1.0, 2.0]}, None, X, X[:, 0] > 0)
+        warnings.warn("of something else", UserWarning, stacklevel=1)
+    assert model.C == 2.0 and [str(w.message) for w in caught] == ["of something else"]
 
 
 def test_errors_and_densities():

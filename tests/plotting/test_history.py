@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import BayesianRidge
 
-from mercer import GPClassifier, GPRegressor
+from mercer import GPClassifier, GPRegressor, OnlineGPRegressor
 from mercer.kernels import RBF
 from mercer.plotting import plot_history
 
@@ -67,8 +67,9 @@ def test_no_history():
         plot_history(none.fit(X, np.digitize(y, [-0.5, 0.5])))
     with pytest.raises(ValueError, match="has no history"):
         plot_history(GPRegressor(RBF(1.0), optimizer=None).fit(X, y))
-    with pytest.raises(ValueError, match="has no history"):
-        plot_history(BayesianRidge().fit(X, y))
+    for other in (BayesianRidge(), OnlineGPRegressor()):  # the latter has searched
+        with pytest.raises(ValueError, match="has no history: it does not keep the values"):
+            plot_history(other.fit(X, y))
     with pytest.raises(ValueError, match="not fitted"):
         plot_history(GPRegressor())
     assert plt.get_fignums() == []

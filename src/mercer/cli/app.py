@@ -139,6 +139,13 @@ def fit(
         ),
     ] = None,
     likelihood: Annotated[str | None, typer.Option(help=likelihood_help())] = None,
+    robust: Annotated[
+        bool,
+        typer.Option(
+            "--robust",
+            help="Of --method relevance: noise of heavy tails, so that outliers count little.",
+        ),
+    ] = False,
     force: Force = False,
     debug: Debug = False,
 ) -> None:
@@ -162,7 +169,7 @@ def fit(
                 f"one target a model is wanted, got {', '.join(target)}; fit a model for each"
             )
         given = {"max_basis": max_basis, "forget": forget, "prior": prior}
-        given |= {"prior_scale": prior_scale, "likelihood": likelihood}
+        given |= {"prior_scale": prior_scale, "likelihood": likelihood, "robust": robust or None}
         options = FitOptions(
             target=target[0],
             method=method,
@@ -201,7 +208,8 @@ def predict(
 
     Writes a row for each row of the table, in its order: the predicted mean of TARGET as
     TARGET_mean, the standard deviation of a new observation as TARGET_std, and the ends of its
-    interval as TARGET_lower and TARGET_upper. Columns are matched by name.
+    interval as TARGET_lower and TARGET_upper; of a model of classes the likeliest label as
+    TARGET_label, and a probability for each class as TARGET_p_CLASS. Columns are matched by name.
     """
     with guarded(debug):
         from mercer.cli.commands import run_predict

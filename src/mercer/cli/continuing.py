@@ -13,7 +13,10 @@ from mercer.posterior import Posterior
 __all__ = ["continued", "is_online"]
 
 # What is no longer so once rows have been added.
-_PAST = ("leave_one_out", "log_evidence", "gap", "basis", "expansion", "relevance_vectors")
+_PAST = (
+    *("leave_one_out", "log_evidence", "gap", "basis"),
+    *("expansion", "relevance_vectors", "outliers"),
+)
 
 
 def is_online(model: TableModel) -> bool:
@@ -56,6 +59,12 @@ def continued(model: TableModel, source: str, max_basis: int | None) -> tuple[Ta
     try:
         estimator = kind.from_posterior(given, likelihood, **options)
     except ValueError as error:
+        if model.of_classes and len(old.classes_) > 2 and not posterior.weight:
+            raise InputError(
+                f"{source} cannot be continued on-line: it has {len(old.classes_)} classes, each "
+                "with functions of its own, and of such models only those of two classes can be "
+                "continued; fit it anew with --method online-classes"
+            ) from error
         raise InputError(f"{source} cannot be continued on-line: {error}") from error
     estimator.feature_names_in_ = old.feature_names_in_
     estimator.n_features_in_ = old.n_features_in_

@@ -136,7 +136,11 @@ def _target(table: Table, name: str) -> Floats:
     try:
         y = read_numbers(table, name)
     except InputError as error:
-        raise _of_role("target", name, error, table) from None
+        told = _of_role("target", name, error, table)
+        if missing(table[name]).any():
+            raise told from None
+        labels = ", ".join(other for other, found in METHODS.items() if found.of_classes)
+        raise InputError(f"{told}; if these are labels, --method is one of {labels}") from None
     if np.all(y == y[0]):
         raise InputError(
             f"{table.source}: the target, column {name!r}, is {y[0]:g} in every row; there is "

@@ -121,7 +121,9 @@ METHODS = {
         own=_EXPANSION,
         likelihoods=_LOSSES,
     ),
-    "relevance": Method("as few kernels as the evidence asks for, with error bars", _relevance),
+    "relevance": Method(
+        "as few kernels as the evidence asks for, with error bars", _relevance, own=("robust",)
+    ),
     "relevance-classes": Method(
         "labels by as few kernels, one machine for each of several classes",
         _relevance_classes,

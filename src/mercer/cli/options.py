@@ -39,6 +39,7 @@ EXAMPLES = {
         "mercer fit data.parquet -t price --drop id --kernel matern52+linear -o m.mercer",
         "mercer fit data.csv -t sold --kernel rbf+periodic --period date=7 -o m.mercer",
         "mercer fit data.csv -t y --method laplacian --likelihood huber -o m.mercer",
+        "mercer fit data.csv -t y --method relevance --robust -o m.mercer",
     ],
     "predict": [
         "mercer predict model.mercer new.csv -o predictions.csv",

@@ -87,6 +87,10 @@ def _quality(summary: dict[str, Any]) -> list[str]:
         lines.append(f"likelihood     {known['likelihood']}")
     if "relevance_vectors" in summary:
         lines.append(f"functions      {summary['relevance_vectors']} kept of those at all rows")
+    if "likelihood" in summary:
+        lines.append(f"likelihood     {summary['likelihood']}")
+    if "outliers" in summary:
+        lines.append(f"outliers       {summary['outliers']} rows have less than a tenth of a say")
     if "online" in summary:
         lines.append(f"basis          {summary['online']}")
     lines += _stream(summary)

@@ -24,6 +24,9 @@ __all__ = ["summarise", "with_options"]
 
 Floats = NDArray[np.float64]
 
+# The weight of a row, of which 1 is the usual one, below which it counts as an outlier.
+_OUTLIER = 0.1
+
 
 def summarise(
     estimator: Any,
@@ -83,6 +86,9 @@ def summarise(
         summary["expansion"] = _expansion(estimator)
     elif hasattr(estimator, "n_relevance_"):
         summary["relevance_vectors"] = int(estimator.n_relevance_)
+        if hasattr(estimator, "outlier_weights_"):
+            summary["likelihood"] = repr(estimator.likelihood_)
+            summary["outliers"] = int(np.sum(estimator.outlier_weights_ < _OUTLIER))
     elif hasattr(estimator, "gap_"):
         summary["gap"] = float(estimator.gap_)
         summary["basis"] = len(estimator.posterior_.basis.points)
@@ -201,6 +207,10 @@ _INSTEAD = [
     (r"; give epsilon$", "; try another --likelihood"),
     (r"\. augment=True has them grow.*", ""),
     (r"try another kernel\. A sum with a term .*", "try another --kernel"),
+    (
+        r"RelevanceVectorRegressor\(robust=True\), or .*StudentT\(\)\)",
+        "--method relevance --robust",
+    ),
     (r"Raise n_inducing, to (\d+) say", r"SparseGPRegressor(n_inducing=\1) in Python has more"),
 ]
 

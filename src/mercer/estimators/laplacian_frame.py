@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from mercer.estimators.expansion_parts import fixed_mean, given_centres
 from mercer.estimators.laplacian_options import PRIORS
+from mercer.estimators.laplacian_outputs import of_outliers
 from mercer.estimators.laplacian_rows import Merged
 from mercer.evidence.defaults import output_units
 from mercer.evidence.expansion_targets import Fitted, Options, Targets
@@ -109,6 +110,14 @@ class Frame:
         return Options(
             PRIORS[own.prior], scale, float(own.tol), max_active, own.n_penalties, report
         )
+
+    def drowned(self, fit: Fitted, p: int) -> str | None:
+        """Return in words that the noise of output p is that of outliers alone, if it is."""
+        rows, spec = self.model.rows, self.model.noise
+        if isinstance(spec, str) or not spec(1.0).is_open:
+            return None
+        scale = float(self.model.scale[p])
+        return of_outliers(fit.likelihood, rows.Y[:, p], rows.weights, scale)
 
     def posterior(self, fit: Fitted, p: int, ratio: float = 1.0) -> Posterior:
         """Return the posterior of output p, in units of `ratio` times those that it has here."""

@@ -25,6 +25,7 @@ from mercer.evidence.expansion_targets import Chosen, Fitted, Options, Targets
 from mercer.evidence.optimum import Report, tell
 from mercer.evidence.pattern_search import KernelSearch
 from mercer.inference._columns import Columns
+from mercer.likelihoods import Gaussian
 from mercer.means import Mean
 from mercer.posterior import Posterior
 
@@ -75,7 +76,7 @@ class LaplacianProcess(ExpansionProcess):
             frame, fits = self._fit_expansion(self._prepared(X, y, sample_weight))
             self._keep_posteriors(self._keep_outputs(frame, fits))
             self.mean_ = self._mean_of(frame, fits)
-            self._warn_of_expansion(fits)
+            self._warn_of_expansion(frame, fits)
         return self
 
     @abstractmethod
@@ -202,10 +203,24 @@ class LaplacianProcess(ExpansionProcess):
         columns = [posterior.alpha[-r:, 0] * posterior.scale[0] for posterior in self._posteriors()]
         return mean.with_coefficients(np.column_stack(columns))
 
-    def _warn_of_expansion(self, fits: list[Fitted]) -> None:
+    def _warn_of_expansion(self, frame: Frame, fits: list[Fitted]) -> None:
         """Warn of functions that are none, and of what was not proved."""
         known = [p for p, fit in enumerate(fits) if fit.chosen.is_known]  # others were warned of
         empty = [p for p in known if not len(fits[p].solution.indices)]
+        for p in known:
+            drowned = frame.drowned(fits[p], p)
+            # Gaussian noise is not chosen to stand outliers, and functions may follow them
+            if drowned is None or (p not in empty and isinstance(fits[p].likelihood, Gaussian)):
+                continue
+            empty = [other for other in empty if other != p]
+            which = "" if len(fits) == 1 else f" of function {p}"
+            warn(
+                f"the noise{which} is that of outliers: {drowned}. Whatever the inputs tell of the "
+                f"others hardly counts beside it ({len(fits[p].solution.indices)} functions are in "
+                "use). Leave these rows out, or take noise with heavier tails: "
+                "RelevanceVectorRegressor(robust=True), or GPRegressor(likelihood=StudentT())",
+                MercerWarning,
+            )
         if empty:
             which = "" if len(fits) == 1 else f" of function {', '.join(str(p) for p in empty)}"
             warn(

@@ -6,6 +6,7 @@ being told. Of more than a thousand rows a thousand serve for that, and then all
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any, NamedTuple
@@ -84,7 +85,10 @@ def _some(n: int) -> NDArray[np.intp] | slice:
 def _by_folds(model: Any, grid: Any, scoring: str, X: Floats, y: NDArray[Any]) -> Any:
     """Return the model of the best options by five folds, fitted to all rows."""
     some = _some(len(y))
-    search = GridSearchCV(model, grid, scoring=scoring, cv=5, refit=False).fit(X[some], y[some])
+    search = GridSearchCV(model, grid, scoring=scoring, cv=5, refit=False)
+    with warnings.catch_warnings():  # options that fail in some fold are the worst, and that is all
+        warnings.simplefilter("ignore", UserWarning)
+        search.fit(X[some], y[some])
     return clone(model).set_params(**search.best_params_).fit(X, y)
 
 

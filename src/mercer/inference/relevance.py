@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.linalg import qr, solve_triangular
 
 from mercer.compute import blas_for
-from mercer.errors import BoundWarning, warn
+from mercer.errors import BoundWarning, UndeterminedWarning, warn
 from mercer.inference._relevance_evidence import Terms
 from mercer.inference._relevance_fast import Fast
 from mercer.inference._relevance_problem import Hyperprior, Relevance, RelevanceProblem, Report
@@ -148,7 +148,7 @@ def robust(
         fit = _finished(problem, work.rows, work, status)
         variances, scale = work.variances, work.scale
         if work.is_at_floor:
-            _warn_of_floor(problem)
+            _warn_of_floor(problem, fit.indices)
     return Robust(fit._replace(noise=variances), scale, scale / variances)
 
 
@@ -158,7 +158,16 @@ def _beginning(start: Relevance | None) -> tuple[Indices, Floats, float] | None:
     return start.indices, start.precisions, float(np.mean(start.noise))
 
 
-def _warn_of_floor(problem: RelevanceProblem) -> None:
+def _warn_of_floor(problem: RelevanceProblem, indices: Indices) -> None:
+    """Warn of targets that are fitted exactly, by functions or by the mean alone."""
+    if np.all(np.isin(indices, problem.always)):
+        warn(
+            "the targets are constant, or the mean passes through all of them: no function was "
+            "fitted, and their noise is the least there can be. Error bars are not to be trusted; "
+            "give `noise` if it is known",
+            UndeterminedWarning,
+        )
+        return
     warn(
         f"the noise variance is at its floor, {problem.noise_floor:.3g} of the targets' variance: "
         "the functions fit the targets, all but exactly. Error bars are not to be trusted; give "
@@ -185,7 +194,7 @@ def _finished(problem: RelevanceProblem, rows: Rows, work: Any, status: str) -> 
     if isinstance(work, Variational):
         evidence = float(history[-1])
     if terms.learns and v <= terms.floor * (1.0 + 1e-9):
-        _warn_of_floor(problem)
+        _warn_of_floor(problem, indices)
     warn_of_stop(status, work.n_steps)
     latent = problem.mean + problem.columns.take(indices) @ mu
     return Relevance(
