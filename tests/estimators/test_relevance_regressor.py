@@ -10,6 +10,7 @@ from scipy.stats import multivariate_normal
 
 import mercer
 from mercer import OnlineGPRegressor, RelevanceVectorRegressor
+from mercer.cli.summary import with_options
 from mercer.errors import MercerWarning
 from mercer.kernels import RBF, Callable, Linear, Tanh
 from mercer.likelihoods import StudentT
@@ -318,7 +319,10 @@ def test_functions_that_follow_single_rows_are_told_of():
     X = rng.uniform(-3, 3, (100, 1))
     y = np.sin(2 * X[:, 0]) + 0.1 * rng.standard_normal(100)
     y[7] = 100.0  # which only functions as narrow as can be follow
-    with pytest.warns(MercerWarning, match="coefficients to follow 100 rows.*robust=True"):
+    with pytest.warns(
+        MercerWarning, match="coefficients to follow 100 rows.*robust=True"
+    ) as caught:
         RelevanceVectorRegressor().fit(X, y)
+    assert any("--robust leaves" in with_options(str(one.message)) for one in caught)
     robust = RelevanceVectorRegressor(robust=True).fit(X, y)
     assert robust.n_relevance_ < 20

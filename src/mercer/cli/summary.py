@@ -198,6 +198,8 @@ _INSTEAD = [
     (r"SparseGPRegressor and .* are made", "--method sparse is made"),
     (r"; raise max_basis, with warm_start.*", "; SparseGreedyGPRegressor in Python has max_basis"),
     (r"; give `noise` if it is known", ""),
+    (r"robust=True leaves them", "--robust leaves them"),
+    (r"try a wider kernel, or give `noise`", "try another --kernel"),
     (
         r"raise (?:their limit, `(max_steps)` of an estimator|(max_iter))",
         r"the estimator in Python has \1\2 to raise",
