@@ -30,9 +30,10 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 # Precisions in units of the function's mean square. At the least a latent number has a prior
-# deviation of 100: nothing else bounds the coefficients of separable classes, and averages over a
-# posterior that is thousands wide know no label. At the largest nothing is left but rounding.
-SMALLEST, LARGEST = 1e-4, 1e14
+# deviation of 10: nothing else bounds the coefficients of separable classes, whose posterior is by
+# Laplace's method nearly as wide as the prior, so that averages over it know no label. At the
+# largest nothing is left but rounding.
+SMALLEST, LARGEST = 1e-2, 1e14
 # A gradient that is as good as 0.
 _FLAT = 1e-5
 

@@ -77,7 +77,7 @@ def solve(
 
     Ctrl-C, also from within `report`, ends the search, and the best model so far is returned. Rows
     that functions can separate bound no coefficient; the precisions do, and have a floor at which a
-    latent number has a prior deviation of 100.
+    latent number has a prior deviation of 10.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ def multinomial(
 
     O(n k^2 P^2 + k^3 P^3) for each of Newton's steps. For two classes it is `solve` with the
     logistic likelihood and half the precisions. The floor of the precisions is at a prior deviation
-    of 100.
+    of 10.
 
     Parameters
     ----------
