@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 
 from mercer import RelevanceVectorClassifier, RelevanceVectorRegressor
 from mercer.errors import ConvergenceWarning
+from mercer.estimators import relevance_kernel
 from mercer.estimators.laplacian_rows import merged
 from mercer.estimators.sampled_widths import sampled_widths
+from mercer.evidence import relevance_label_engines
 from mercer.evidence.defaults import spread
 from mercer.evidence.optimum import Recorder
 from mercer.means import Constant
@@ -129,6 +133,51 @@ def test_ctrl_c_ends_the_search_for_a_common_factor(monkeypatch):
     assert model.status_ == "interrupted"
     ratio = model.kernel_.length_scale / X.std(axis=0)
     np.testing.assert_allclose(ratio, ratio[0])
+
+
+def few_that_matter():
+    X = np.random.default_rng(3).standard_normal((120, 155))
+    return X, np.sign(X[:, 0] + X[:, 1])
+
+
+def test_whom_to_tell_of_steps_is_not_copied_where_length_scales_are_compared():
+    class Window:
+        def __init__(self):
+            self.lock, self.stages = threading.Lock(), 0
+
+        def tell(self, *args):
+            self.stages += 1
+
+    X, y = few_that_matter()
+    window = Window()
+    model = RelevanceVectorClassifier(verbose=window.tell).fit(X, y)
+    assert set(np.argsort(model.kernel_.length_scale)[:2]) == {0, 1}  # they were compared
+    assert window.stages
+
+
+@pytest.mark.filterwarnings("ignore:no relevance vector")
+def test_ctrl_c_before_there_is_a_machine_to_compare_leaves_a_model(monkeypatch):
+    X, y = few_that_matter()
+    solve, calls = relevance_label_engines.solve, []
+
+    def broken(*args, **options):
+        calls.append(1)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        return solve(*args, **options)
+
+    monkeypatch.setattr(relevance_label_engines, "solve", broken)
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        model = RelevanceVectorClassifier().fit(X, y)
+    assert len(calls) == 2  # that of the common factor is solved for all rows, and no other
+    assert model.status_ == "interrupted"
+
+
+def test_no_length_scales_are_looked_for_where_functions_have_none(monkeypatch):
+    X, y = few_that_matter()
+    monkeypatch.setattr(relevance_kernel, "sampled_widths", None)
+    model = RelevanceVectorClassifier(centres=X[:0], functions=lambda X: X[:, :3]).fit(X, y)
+    assert model.score(X, y) > 0.9
 
 
 def test_labels_of_many_columns_leave_the_kernel_to_a_gaussian_process():

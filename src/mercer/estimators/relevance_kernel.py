@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from mercer.errors import MercerWarning
 from mercer.estimators.expansion_options import check_centres, check_symmetry
@@ -64,11 +63,14 @@ def choose_kernels(estimator: Any, model: Model, report: Report | None) -> Choic
     rng = as_generator(estimator.random_state)
     numeric = kernels is None or kernels[0].is_numeric
     widths = spread(rows.X, rows.weights) if numeric and not is_precomputed(estimator) else None
+    no_sections = estimator.centres is not None and len(estimator.centres) == 0
     default, is_open, is_whole = None, True, True
     if kernels is None:
         assert widths is not None
         default = _default_kernel(model, widths)
-        begun = _begun(estimator, model, default, widths, rng, report)
+        begun = Sampled(default)
+        if not no_sections:
+            begun = _begun(estimator, model, default, widths, rng, report)
         kernels, is_whole = (begun.kernel,), begun.is_whole
         # Length scales that a sample of labels cannot tell apart, the evidence of relevance vectors
         # cannot either: it grows as kernels narrow (decision 0016).
@@ -82,7 +84,6 @@ def choose_kernels(estimator: Any, model: Model, report: Report | None) -> Choic
         check_symmetry(kernel, rows.X)
     frame = Frame(model, kernels, estimator.centres, estimator.functions)
     beta = frame.coefficients(rows)
-    no_sections = estimator.centres is not None and len(estimator.centres) == 0
     searches = estimator.optimizer is not None and not no_sections and is_open
     searches = searches and any(kernel.theta.size for kernel in kernels)
     searches = searches and bool(np.any(rows.Y != frame.offset(rows, beta)))
@@ -145,22 +146,21 @@ def _compared(estimator: Any, rows: Merged, common: RBF, own: RBF) -> tuple[bool
     test = np.flatnonzero(is_test & np.isin(labels, labels[train]))
     if len(test) < 2 or np.all(labels[train] == labels[train[0]]):
         return False, True
+    # not a clone, which copies what was given: whom to tell of steps, say, which may be a window
+    given = estimator.get_params(deep=False) | {"class_weight": None, "verbose": 0}
+    given |= {"augment": False, "learn_centres": False}
     logs = []
-    for kernel, optimizer in ((common, None), (own, estimator.optimizer)):
-        machine = clone(estimator).set_params(
-            kernel=kernel,
-            optimizer=optimizer,
-            class_weight=None,
-            augment=False,
-            learn_centres=False,
-        )
-        machine.set_params(verbose=0)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", MercerWarning)
-            machine.fit(rows.X[train], labels[train], sample_weight=rows.weights[train])
-            if machine.status_ == "interrupted":
-                return False, False
-            logs.append(machine.log_predictive_density(rows.X[test], labels[test]))
+    try:
+        for kernel, optimizer in ((common, None), (own, estimator.optimizer)):
+            machine = type(estimator)(**given | {"kernel": kernel, "optimizer": optimizer})
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", MercerWarning)
+                machine.fit(rows.X[train], labels[train], sample_weight=rows.weights[train])
+                if machine.status_ == "interrupted":
+                    return False, False
+                logs.append(machine.log_predictive_density(rows.X[test], labels[test]))
+    except KeyboardInterrupt:  # before there is a machine, or after it
+        return False, False
     gain = logs[1] - logs[0]
     return bool(np.mean(gain) > _CLEARLY * np.std(gain) / np.sqrt(len(gain))), True
 
