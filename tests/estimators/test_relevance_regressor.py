@@ -326,3 +326,5 @@ def test_functions_that_follow_single_rows_are_told_of():
     assert any("--robust leaves" in with_options(str(one.message)) for one in caught)
     robust = RelevanceVectorRegressor(robust=True).fit(X, y)
     assert robust.n_relevance_ < 20
+    with pytest.warns(MercerWarning, match="wider kernel, or give more `noise`$"):
+        RelevanceVectorRegressor(RBF(0.02), noise=1e-6, optimizer=None).fit(X, y)

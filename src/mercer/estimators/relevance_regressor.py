@@ -310,9 +310,10 @@ class RelevanceVectorRegressor(RelevanceProcess, BayesianRegressor):
             return
         far = "If targets are far from all others, robust=True leaves them to the noise. "
         far = "" if self.robust else far
+        noise = "give `noise`" if self.noise is None else "give more `noise`"
         warn(
             f"the functions have {most:.0f} coefficients to follow {n} rows with, and error bars "
-            f"say little. {far}Otherwise try a wider kernel, or give `noise`",
+            f"say little. {far}Otherwise try a wider kernel, or {noise}",
             MercerWarning,
         )
 
