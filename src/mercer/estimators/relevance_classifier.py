@@ -99,7 +99,7 @@ likelihood_, mean_, posterior_, predictive_, history_, n_iter_, status_
     it where predictions are to be fast, or the kernel is no covariance.
 
     Where functions separate the classes nothing bounds their weights but a floor of the precisions,
-    which lets each function move f by a hundred, the root mean square over the rows: how sure
+    which lets each function move f by ten, the root mean square over the rows: how sure
     probabilities are comes from there. A hyperprior that is not flat, such as
     ``GammaPrecision(1.0, 1.0)``, says it otherwise.
 
