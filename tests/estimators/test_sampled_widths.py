@@ -10,6 +10,7 @@ import pytest
 from mercer import RelevanceVectorClassifier, RelevanceVectorRegressor
 from mercer.errors import ConvergenceWarning
 from mercer.estimators import relevance_kernel
+from mercer.estimators import sampled_widths as sampled
 from mercer.estimators.laplacian_rows import merged
 from mercer.estimators.sampled_widths import sampled_widths
 from mercer.evidence import relevance_label_engines
@@ -131,6 +132,25 @@ def test_ctrl_c_ends_the_search_for_a_common_factor(monkeypatch):
         model = RelevanceVectorClassifier().fit(X, y)
     assert len(calls) == 3  # the other proportion is not tried
     assert model.status_ == "interrupted"
+    ratio = model.kernel_.length_scale / X.std(axis=0)
+    np.testing.assert_allclose(ratio, ratio[0])
+
+
+@pytest.mark.parametrize("at", [1, 2])
+def test_ctrl_c_while_rows_are_held_out_keeps_what_was_found(monkeypatch, at):
+    X, y = labelled(0)
+    held_out, calls = sampled._held_out, []
+
+    def broken(*args):
+        calls.append(1)
+        if len(calls) == at:
+            raise KeyboardInterrupt
+        return held_out(*args)
+
+    monkeypatch.setattr(sampled, "_held_out", broken)
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        model = RelevanceVectorClassifier().fit(X, y)
+    assert len(calls) == at and model.status_ == "interrupted"
     ratio = model.kernel_.length_scale / X.std(axis=0)
     np.testing.assert_allclose(ratio, ratio[0])
 

@@ -44,8 +44,9 @@ class Sampled(NamedTuple):
     """Length scales as a sample has them.
 
     kernel : with a length scale a column
-    common : beside so many columns that labels may say too little to choose one for each, with a
-        factor of all of them chosen alone; None of fewer columns
+    common : beside so many columns that labels may say too little to choose one for each, the best
+        with a factor of all of them chosen alone, which may be `kernel`; None of fewer columns, or
+        without a search
     is_whole : whether no interrupt has ended the search for them
     """
 
@@ -65,9 +66,10 @@ def sampled_widths(
 ) -> Sampled:
     """Return an RBF with a length scale a column, as the evidence of a sample has them.
 
-    Without a search they are sqrt(d) times the deviation of each column, which `widths` has. Of a
-    search that is interrupted there is a warning. Labels are -1 and 1, in columns. With `outliers`
-    rows whose targets are far from the others are left out.
+    Of labels beside many columns rows that are held out decide. Without a search they are sqrt(d)
+    times the deviation of each column, which `widths` has. Of a search that is interrupted there is
+    a warning. Labels are -1 and 1, in columns. With `outliers` rows whose targets are far from the
+    others are left out.
     """
     from mercer.estimators.gp_classifier import GPClassifier
     from mercer.estimators.gp_regressor import GPRegressor
@@ -144,10 +146,17 @@ def _of_many(model: Any, rows: Merged, widths: Floats) -> Sampled:
     alike = np.hypot.reduce(deviation(rows.X, rows.weights)) or 1.0
     best, common, most = None, None, -np.inf
     for units in (np.sqrt(widths.size) * widths, np.full_like(widths, alike), None):
-        kernel, found = _of_classes(model, units, train)
-        if not found.is_whole:
-            return (best or found)._replace(common=common or found.kernel, is_whole=False)
-        value = _held_out(model, kernel, train, test)
+        found = None
+        try:
+            kernel, found = _of_classes(model, units, train)
+            if not found.is_whole:
+                raise KeyboardInterrupt
+            value = _held_out(model, kernel, train, test)
+        except KeyboardInterrupt:
+            best = best or found
+            if best is None:
+                raise
+            return best._replace(common=common or best.kernel, is_whole=False)
         if best is None or value > most:
             best, most = found, value
             common = common if units is None else found.kernel
@@ -156,7 +165,7 @@ def _of_many(model: Any, rows: Merged, widths: Floats) -> Sampled:
 
 
 def _held_out(model: Any, kernel: Kernel, train: Rows, test: Merged) -> float:
-    """Return the mean log probability of labels that were not learned from."""
+    """Return the mean log probability of labels that were not learned from, over columns a sum."""
     told = np.flatnonzero(np.ptp(train.Y, axis=0))
     total = 0.0
     for p in told:
