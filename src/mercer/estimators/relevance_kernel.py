@@ -32,9 +32,8 @@ Floats = NDArray[np.float64]
 _ROWS, _ROUNDS, _TRIES = 1000, 2, 2
 _FACTORS = (2.0, 1.0, 0.5, 0.25, 0.125, 0.0625)
 # Nats that a step of the sparse algorithm must gain while kernels are looked for, and those that a
-# model is charged for each of its functions where kernels are compared: more of labels, whose
-# evidence is too high where functions are many and narrow (decision 0016).
-_COARSE, _CHARGE, _CHARGE_OF_LABELS = 0.3, 2.0, 3.0
+# model of numbers is charged for each of its functions where kernels are compared.
+_COARSE, _CHARGE = 0.3, 2.0
 # Rows, of many columns, by which two ways to have length scales are compared; and the standard
 # errors by which one is better then.
 _COMPARED, _CLEARLY = 450, 2.0
@@ -183,7 +182,9 @@ def _searched(
     engine, limits = frame.engine(some, beta), _bounds(frame, widths)
     coarse, max_iter = max(float(estimator.tol), _COARSE), int(estimator.max_iter)
     rich = not frame.model.has_labels
-    charge = _CHARGE if rich else _CHARGE_OF_LABELS
+    # Of labels the evidence is too high where functions are many and narrow, and the more so the
+    # more rows there are (decision 0016): the charge is Schwarz's.
+    charge = _CHARGE if rich else 0.5 * float(np.log(len(some.Y)))
     search = Search(engine, limits, coarse, charge, max_iter, report=report)
     functions = frame.dictionary(some)
     # Where there is nothing but noise, the sample's length scales are as short as can be.
