@@ -208,6 +208,14 @@ def test_labels_of_many_columns_leave_the_kernel_to_a_gaussian_process():
     assert np.mean(model.predict(X) == y) > 0.85
 
 
+def test_the_kernel_without_a_sample_does_not_end_the_search_over_widths():
+    # the widest of the sample's has 80 functions; beside the other it was the last that was tried
+    rng = np.random.default_rng(1)
+    X, new = rng.standard_normal((200, 155)), rng.standard_normal((500, 155))
+    model = RelevanceVectorClassifier().fit(X, 2 * X[:, 0] + X[:, 1] > 0)
+    assert np.mean(model.predict(new) == (2 * new[:, 0] + new[:, 1] > 0)) > 0.95
+
+
 @pytest.mark.filterwarnings("ignore:no relevance vector")
 @pytest.mark.parametrize("seed", [0, 1, 4])
 def test_noise_alone_is_left_to_the_noise(seed):

@@ -188,13 +188,13 @@ def _searched(
     search = Search(engine, limits, coarse, charge, max_iter, report=report)
     functions = frame.dictionary(some)
     # Where there is nothing but noise, the sample's length scales are as short as can be.
-    narrowing = [] if default is None else [default.theta]
-    narrowing += width_starts(functions, _FACTORS)
-    drawn = [
+    starts = [] if default is None else [default.theta]
+    starts += [
         np.concatenate([kernel.draw_theta(rng) for kernel in frame.kernels])
         for _ in range(estimator.n_restarts)
     ]
-    end = search.best_of(functions, drawn, narrowing, _TRIES + len(drawn), rich)
+    narrowing = width_starts(functions, _FACTORS)
+    end = search.best_of(functions, starts, narrowing, _TRIES + estimator.n_restarts, rich)
     frame = frame.with_kernels(end.functions.kernels)
     if len(some.Y) == len(rows.Y):
         return frame, search, end
