@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from mercer.errors import MercerWarning
 from mercer.estimators.expansion_options import check_centres, check_symmetry
-from mercer.estimators.laplacian_rows import Merged
 from mercer.estimators.options import as_generator
+from mercer.estimators.relevance_columns import COMPARED, useful
 from mercer.estimators.relevance_frame import Frame, Model
 from mercer.estimators.rows import is_precomputed
-from mercer.estimators.sampled_widths import Sampled, sampled_widths, third_of_each
+from mercer.estimators.sampled_widths import Sampled, sampled_widths
 from mercer.evidence.defaults import default_class_kernel, default_kernel, spread
 from mercer.evidence.optimum import Report, tell
 from mercer.evidence.relevance_search import Ended, Search, width_starts
@@ -34,9 +34,6 @@ _FACTORS = (2.0, 1.0, 0.5, 0.25, 0.125, 0.0625)
 # Nats that a step of the sparse algorithm must gain while kernels are looked for, and those that a
 # model of numbers is charged for each of its functions where kernels are compared.
 _COARSE, _CHARGE = 0.3, 2.0
-# Rows, of many columns, by which two ways to have length scales are compared; and the standard
-# errors by which one is better then.
-_COMPARED, _CLEARLY = 450, 2.0
 
 
 class Choice(NamedTuple):
@@ -124,44 +121,11 @@ def _begun(
         rows = rows._replace(Y=np.where(rows.Y > 0, 1.0, -1.0))
     outliers = not model.has_labels and bool(estimator.robust)
     found = sampled_widths(estimator, rows, widths, model.mean, model.has_labels, outliers, rng)
-    own = kernel.with_theta(found.kernel.theta)
+    found = found._replace(kernel=kernel.with_theta(found.kernel.theta))
     if found.common is None:
-        return found._replace(kernel=own)
-    common = kernel.with_theta(found.common.theta)
-    if found.is_whole and found.kernel is not found.common:
-        is_better, is_whole = _compared(estimator, rows.some(_COMPARED, rng), common, own)
-        return Sampled(own if is_better else common, common, is_whole)
-    return Sampled(common, common, found.is_whole)
-
-
-def _compared(estimator: Any, rows: Merged, common: RBF, own: RBF) -> tuple[bool, bool]:
-    """Whether a machine has use for a length scale a column, and whether that was found out.
-
-    A third of the rows is held out. What is not clearly better there is not worth the search.
-    """
-    is_test = third_of_each(rows.Y)
-    labels = rows.Y[:, 0] > 0 if rows.Y.shape[1] == 1 else np.argmax(rows.Y, axis=1)
-    train = np.flatnonzero(~is_test)
-    test = np.flatnonzero(is_test & np.isin(labels, labels[train]))
-    if len(test) < 2 or np.all(labels[train] == labels[train[0]]):
-        return False, True
-    # not a clone, which copies what was given: whom to tell of steps, say, which may be a window
-    given = estimator.get_params(deep=False) | {"class_weight": None, "verbose": 0}
-    given |= {"augment": False, "learn_centres": False}
-    logs = []
-    try:
-        for kernel, optimizer in ((common, None), (own, estimator.optimizer)):
-            machine = type(estimator)(**given | {"kernel": kernel, "optimizer": optimizer})
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", MercerWarning)
-                machine.fit(rows.X[train], labels[train], sample_weight=rows.weights[train])
-                if machine.status_ == "interrupted":
-                    return False, False
-                logs.append(machine.log_predictive_density(rows.X[test], labels[test]))
-    except KeyboardInterrupt:  # before there is a machine, or after it
-        return False, False
-    gain = logs[1] - logs[0]
-    return bool(np.mean(gain) > _CLEARLY * np.std(gain) / np.sqrt(len(gain))), True
+        return found
+    found = found._replace(common=kernel.with_theta(found.common.theta))
+    return useful(estimator, rows.some(COMPARED, rng), found)
 
 
 def _searched(
