@@ -154,7 +154,7 @@ def test_relevance_vectors_with_outliers(run, tmp_path):
     assert known.robust is True and abs(known.posterior_.mean([[np.pi / 2]])[0, 0] - 1.0) < 0.1
     for told in (shown, run("info", model).stdout):
         assert f"likelihood     {known.likelihood_!r}\n" in told and "StudentT" in told
-        assert "outliers       4 rows have less than a tenth of a say\n" in told
+        assert "outliers       4 (rows with less than a tenth of a say)\n" in told
     run("stream", "-m", model, "--continue-as", online, stdin="x,y\n0.5,0.4\n")
     told = run("info", online).stdout
     assert "StudentT" in told and "outliers" not in told

@@ -99,6 +99,16 @@ def test_few_of_many_columns_that_matter_are_found():
     assert np.mean(model.predict(X[200:]) == y[200:]) > 0.9
 
 
+@pytest.mark.parametrize("seed", [9, 21])
+def test_many_columns_that_matter_a_little_take_shorter_length_scales(seed):
+    # with those of a Gaussian process no function tells anything, or one too few
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, 1300)
+    X = rng.standard_normal((1300, 200)) + 0.15 * (2 * y - 1)[:, None]
+    model = RelevanceVectorClassifier().fit(X[:300], y[:300])
+    assert np.mean(model.predict(X[300:]) == y[300:]) > 0.85
+
+
 @pytest.mark.filterwarnings("ignore:no relevance vector")
 def test_a_class_of_one_row_is_no_obstacle_to_holding_rows_out():
     X, y = labelled(0)

@@ -90,7 +90,7 @@ def _quality(summary: dict[str, Any]) -> list[str]:
     if "likelihood" in summary:
         lines.append(f"likelihood     {summary['likelihood']}")
     if "outliers" in summary:
-        lines.append(f"outliers       {summary['outliers']} rows have less than a tenth of a say")
+        lines.append(f"outliers       {summary['outliers']} (rows with less than a tenth of a say)")
     if "online" in summary:
         lines.append(f"basis          {summary['online']}")
     lines += _stream(summary)

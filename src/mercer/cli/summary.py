@@ -198,7 +198,7 @@ _INSTEAD = [
     (r"SparseGPRegressor and .* are made", "--method sparse is made"),
     (r"; raise max_basis, with warm_start.*", "; SparseGreedyGPRegressor in Python has max_basis"),
     (r"; give `noise` if it is known", ""),
-    (r"robust=True leaves them", "--robust leaves them"),
+    (r"robust=True leaves these", "--robust leaves these"),
     (r"try a wider kernel, or give `noise`", "try another --kernel"),
     (
         r"raise (?:their limit, `(max_steps)` of an estimator|(max_iter))",

@@ -35,6 +35,7 @@ from mercer.inference._expansion_posterior import expansion_posterior
 from mercer.inference.relevance import ALGORITHMS
 from mercer.kernels import Kernel
 from mercer.likelihoods import Gaussian, StudentT
+from mercer.likelihoods.spread import median_of, spread_of
 from mercer.params import Parameter
 from mercer.posterior import AugmentedExpansion, Posterior
 from mercer.registry import storable
@@ -45,9 +46,10 @@ Floats = NDArray[np.float64]
 
 # Targets at the most, where they are not brought to units of their own; the inverse is the least.
 _LARGEST = 1e40
-# Functions are many where rows determine more coefficients than this part of their number; of fewer
-# rows nobody expects much.
-_MANY, _FEW = 0.5, 20
+# Functions are many where rows determine more coefficients than this part of their number, or than
+# the other where some targets are further from their median than so many deviations; of fewer rows
+# nobody expects much.
+_MANY, _OUTLIERS, _FAR, _FEW = 0.5, 0.1, 20.0, 20
 
 
 @storable
@@ -304,16 +306,19 @@ class RelevanceVectorRegressor(RelevanceProcess, BayesianRegressor):
 
     def _warn_of_many(self, frame: Frame, end: Ended) -> None:
         """Warn of functions that are so many that they follow single rows."""
-        n = len(frame.model.rows.Y)
+        rows = frame.model.rows
+        n = len(rows.Y)
         most = max(machine.fit.n_determined for machine in end.machines)
-        if n < _FEW or most <= _MANY * n or end.status == "interrupted":
+        far = not self.robust and any(_has_outliers(y, rows.weights) for y in rows.Y.T)
+        if n < _FEW or most <= (_OUTLIERS if far else _MANY) * n or end.status == "interrupted":
             return
-        far = "If targets are far from all others, robust=True leaves them to the noise. "
-        far = "" if self.robust else far
+        why = "Some targets are far" if far else "If targets are far"
+        why = f"{why} from all others: robust=True leaves these to the noise. "
+        why = "" if self.robust else why
         noise = "give `noise`" if self.noise is None else "give more `noise`"
         warn(
             f"the functions have {most:.0f} coefficients to follow {n} rows with, and error bars "
-            f"say little. {far}Otherwise try a wider kernel, or {noise}",
+            f"say little. {why}Otherwise try a wider kernel, or {noise}",
             MercerWarning,
         )
 
@@ -446,3 +451,7 @@ class RelevanceVectorRegressor(RelevanceProcess, BayesianRegressor):
         return AugmentedExpansion(
             posterior, rows.X, precision * left, precision, variance * ratio**2
         )
+
+
+def _has_outliers(y: Floats, weights: Floats) -> bool:
+    return bool(np.any(np.abs(y - median_of(y, weights)) > _FAR * spread_of(y, weights)))
