@@ -7,7 +7,7 @@ it predicts well from a length scale a column, or from wide functions, few funct
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,16 +23,31 @@ Floats = NDArray[np.float64]
 
 # Rows by which length scales are compared, at the most.
 COMPARED = 450
-# Parts of the common factor that are tried too, and the standard errors by which one is better.
-_SHORTER, _CLEARLY = (0.5, 0.25), 2.0
+# Parts of the common factor that are tried; the standard errors by which one is better; and the part
+# of what is to be known of labels that is enough, so that nothing more is tried.
+_PARTS, _CLEARLY, _ENOUGH = (1.0, 0.5, 0.25), 2.0, 0.5
+
+
+class _Tried(NamedTuple):
+    """A kernel, log probabilities of labels that were held out, and the number of functions."""
+
+    kernel: RBF
+    logs: Floats
+    n_functions: int
+
+    def is_better(self, other: _Tried) -> bool:
+        """Whether labels are clearly more probable."""
+        gain = self.logs - other.logs
+        return bool(np.mean(gain) > _CLEARLY * np.std(gain) / np.sqrt(len(gain)))
 
 
 def useful(estimator: Any, rows: Merged, found: Sampled) -> Sampled:
     """Return the length scales by which a machine predicts labels -1 and 1, in columns, of others.
 
-    A third of the rows is held out. Those with a factor that is common to all columns are tried as
-    they are and shorter, and then, searched for from where a sample has them, those that are one a
-    column: what is not clearly better is not worth more functions, or a search.
+    A third of the rows is held out. Length scales with a factor that is common to all columns are
+    tried as they are and shorter, and of those that tell as much the ones with the fewest functions
+    taken; where these do not tell enough, those that are one a column are tried, searched for from
+    where a sample has them.
     """
     common = found.common
     assert common is not None
@@ -45,8 +60,8 @@ def useful(estimator: Any, rows: Merged, found: Sampled) -> Sampled:
     if len(test) < 2 or np.all(labels[train] == labels[train[0]]):
         return Sampled(common, common)
 
-    def logs(kernel: RBF, optimizer: str | None) -> Floats:
-        # not of a clone, which copies what was given: whom to tell of steps, say, perhaps a window
+    def tried(kernel: RBF, optimizer: str | None) -> _Tried:
+        # not a clone, which copies what was given: whom to tell of steps, say, perhaps a window
         given = estimator.get_params(deep=False) | {"kernel": kernel, "optimizer": optimizer}
         given |= {"class_weight": None, "verbose": 0, "augment": False, "learn_centres": False}
         machine = type(estimator)(**given)
@@ -55,24 +70,23 @@ def useful(estimator: Any, rows: Merged, found: Sampled) -> Sampled:
             machine.fit(rows.X[train], labels[train], sample_weight=rows.weights[train])
         if machine.status_ == "interrupted":
             raise KeyboardInterrupt
-        return np.asarray(machine.log_predictive_density(rows.X[test], labels[test]))
+        logs = np.asarray(machine.log_predictive_density(rows.X[test], labels[test]))
+        return _Tried(kernel, logs, int(machine.n_relevance_))
 
+    counts = np.unique(labels[train], return_counts=True)[1]
+    entropy = -float(np.sum(counts * np.log(counts / len(train)))) / len(train)
     best = common
     try:
-        most = logs(common, None)
-        for part in _SHORTER:
-            shorter = common.with_theta(common.theta + np.log(part))
-            value = logs(shorter, None)
-            if _is_better(value, most):
-                best, most = shorter, value
-        if found.kernel is not common and _is_better(logs(found.kernel, estimator.optimizer), most):
-            return Sampled(found.kernel, best)
+        ways = [tried(common.with_theta(common.theta + np.log(part)), None) for part in _PARTS]
+        top = max(ways, key=lambda way: float(np.mean(way.logs)))
+        taken = min(
+            (way for way in ways if not top.is_better(way)), key=lambda way: way.n_functions
+        )
+        best = taken.kernel
+        is_enough = -np.mean(taken.logs) < (1.0 - _ENOUGH) * entropy
+        if found.kernel is not common and not is_enough:
+            if tried(found.kernel, estimator.optimizer).is_better(taken):
+                return Sampled(found.kernel, best)
     except KeyboardInterrupt:
         return Sampled(best, best, is_whole=False)
     return Sampled(best, best)
-
-
-def _is_better(value: Floats, other: Floats) -> bool:
-    """Whether log densities of the same rows are clearly larger than others."""
-    gain = value - other
-    return bool(np.mean(gain) > _CLEARLY * np.std(gain) / np.sqrt(len(gain)))
