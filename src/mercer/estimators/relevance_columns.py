@@ -23,8 +23,8 @@ Floats = NDArray[np.float64]
 
 # Rows by which length scales are compared, at the most.
 COMPARED = 450
-# Parts of the common factor that are tried; the standard errors by which one is better; and the part
-# of what is to be known of labels that is enough, so that nothing more is tried.
+# Parts of the common factor that are tried; the standard errors by which one is better; and the
+# part of what is to be known of labels that is enough, so that nothing more is tried.
 _PARTS, _CLEARLY, _ENOUGH = (1.0, 0.5, 0.25), 2.0, 0.5
 
 
@@ -79,14 +79,12 @@ def useful(estimator: Any, rows: Merged, found: Sampled) -> Sampled:
     try:
         ways = [tried(common.with_theta(common.theta + np.log(part)), None) for part in _PARTS]
         top = max(ways, key=lambda way: float(np.mean(way.logs)))
-        taken = min(
-            (way for way in ways if not top.is_better(way)), key=lambda way: way.n_functions
-        )
+        as_good = [way for way in ways if not top.is_better(way)]
+        taken = min(as_good, key=lambda way: way.n_functions)
         best = taken.kernel
         is_enough = -np.mean(taken.logs) < (1.0 - _ENOUGH) * entropy
-        if found.kernel is not common and not is_enough:
-            if tried(found.kernel, estimator.optimizer).is_better(taken):
-                return Sampled(found.kernel, best)
+        if not is_enough and tried(found.kernel, estimator.optimizer).is_better(taken):
+            return Sampled(found.kernel, best)
     except KeyboardInterrupt:
         return Sampled(best, best, is_whole=False)
     return Sampled(best, best)
