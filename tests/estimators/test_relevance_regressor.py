@@ -314,7 +314,7 @@ def test_a_sum_whose_linear_term_hides_the_others():
 
 
 @pytest.mark.filterwarnings("ignore:the noise variance is at its floor")
-@pytest.mark.parametrize("columns", [1, 2, 3])
+@pytest.mark.parametrize("columns", [1, 3])
 def test_functions_that_follow_single_rows_are_told_of(columns):
     rng = np.random.default_rng(100 * columns)
     X = rng.uniform(-3, 3, (200, columns))
