@@ -19,7 +19,7 @@ def violation(A, y, lam, theta):
     lam = np.broadcast_to(lam, theta.shape)
     excess = np.where(theta != 0, np.abs(slopes - lam * np.sign(theta)), np.abs(slopes) - lam)
     scale = np.linalg.norm(A, axis=0) * (np.linalg.norm(y) + np.abs(A @ np.diag(theta)).sum())
-    return np.max(excess / np.maximum(scale, 1e-300), initial=0.0)
+    return np.max(np.maximum(excess, 0.0) / np.maximum(scale, 1e-300), initial=0.0)
 
 
 def objective(A, y, lam, theta):

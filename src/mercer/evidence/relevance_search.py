@@ -9,7 +9,7 @@ algorithm is run at several of these first, and the best of them are gone on wit
 The evidence alone is no judge of widths. Functions so narrow that each is of one row have
 precisions that follow single targets, and more evidence than noise has: n of them gain 0.6 n nats
 on targets that are nothing but noise. Models are compared by their evidence less a charge for each
-function, as by Akaike's criterion: a nat for its precision and one for its centre.
+function: as by Akaike's criterion, a nat for its precision and one for its centre, or by Schwarz's.
 """
 
 from __future__ import annotations
