@@ -194,20 +194,25 @@ def any_shape_and_size(name, prior, seed):
 @each_noise
 @each_prior
 @given(seed=st.integers(0, 100_000))
-@settings(max_examples=6, deadline=None, derandomize=True)
+@settings(max_examples=6, deadline=None)
 def test_any_shape_and_size(name, prior, seed):
     assert any_shape_and_size(name, prior, seed).status == "certified"
 
 
+# Functions of 1e-4 beside one of 1, which the method of multipliers alone crawls on; and targets
+# that a constant holds in the zone, where F is what rounding leaves of 0.
 @pytest.mark.parametrize(
     ("name", "seed"),
-    [("insensitive", 190), ("insensitive", 1145), ("soft_margin", 44), ("soft_margin", 290)],
+    [
+        *(("insensitive", seed) for seed in (190, 729, 1047, 1145, 1869, 2319)),
+        *(("soft_margin", seed) for seed in (44, 176, 282, 290, 1998, 3780)),
+        *(("laplace", seed) for seed in (3780, 4993)),
+    ],
 )
-def test_what_is_not_proved_under_weight_decay_is_not_called_proved(name, seed):
-    # A few in a thousand such problems, with columns of 1e-4 beside one of 1, end a little short.
+def test_sizes_that_differ_by_much_under_weight_decay(name, seed):
     found = any_shape_and_size(name, WeightDecay, seed)
-    assert (found.status == "certified") == (found.gap <= 1e-6)
-    assert found.dual <= found.objective and found.gap <= 1e-4
+    assert found.status == "certified"
+    assert -1e-15 <= found.objective - found.dual <= max(1e-6 * found.objective, 1e-15)
 
 
 def test_any_kernel_will_do():

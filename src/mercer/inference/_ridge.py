@@ -8,13 +8,9 @@ all columns take part: there is nothing to be generated. For any pulls u with H'
     D(u) = -sum_i w_i loss_i*(-u_i/w_i) - u'm - |Phi'u|^2/(4c) <= F.
 
 It is minimised over the directions that the rows tell apart (`_ridge_spectrum`), found once for all
-penalties, by Newton's method (`_ridge_newton`) where the slope of the loss is continuous. A loss
-that is linear in pieces has a neighbour whose slope is,
-
-    g_i(f) = max over u of  -w_i loss_i*(-u/w_i) - u f - (mu/(2 w_i)) (u - v_i)^2:
-
-the method of multipliers, which minimises it with pulls v, takes those u at which the maximum is
-attained for the next v, and comes to the optimum for any mu, the faster the smaller it is.
+penalties: by Newton's method (`_ridge_newton`) where the slope of the loss is continuous, and by
+interior points (`_ridge_interior`) where the loss is linear in pieces, or, where these get stuck,
+by the method of multipliers (`_ridge_multipliers`).
 """
 
 from __future__ import annotations
@@ -24,7 +20,8 @@ from numpy.typing import NDArray
 
 from mercer.compute import blas_for
 from mercer.inference._expansion_problem import Expansion, ExpansionProblem
-from mercer.inference._losses_numbers import Insensitive
+from mercer.inference._ridge_interior import by_interior_points
+from mercer.inference._ridge_multipliers import by_multipliers
 from mercer.inference._ridge_newton import Coefficients, minimise
 from mercer.inference._ridge_spectrum import Spectrum
 
@@ -34,13 +31,7 @@ Floats = NDArray[np.float64]
 
 _NEARBY = 100.0  # decay over the next that is near enough to it to begin with
 _BLOCK = 512  # columns that are formed at once
-# Rounds of the method of multipliers, how many of them may be for nothing, the part of the
-# tolerance that they stop at, and what rounding may leave of the gap.
-_ROUNDS, _PATIENCE, _SETTLED, _ROUNDING = 60, 10, 1e-2, 1e-12
-# mu: at first, in units of the mean loss; what it is multiplied by after each round; and the
-# least, in units of the first.
-_WIDE, _FASTER, _NARROW = 0.1, 0.3, 1e-6
-_BACK = 6  # rounds that are undone after three for nothing
+_SETTLED = 1e-2  # the part of the tolerance that interior points are to come to
 
 
 def decay(problem: ExpansionProblem, lam: float) -> float:
@@ -65,7 +56,7 @@ class Ridge:
         self._last: Floats | None = None
         self._at = np.inf
 
-    def solve(self, lam: float, tol: float = 1e-6, start: Floats | None = None) -> Expansion:
+    def solve(self, lam: float, tol: float = 1e-6) -> Expansion:
         """Return the optimum under weight decay of the scale unit/lam.
 
         Parameters
@@ -74,8 +65,6 @@ class Ridge:
             Positive.
         tol : float
             On the gap between F and D, relative to F.
-        start : (n,) array, optional
-            Pulls of a problem nearby.
         """
         problem, c = self.problem, decay(self.problem, lam)
         try:
@@ -85,7 +74,7 @@ class Ridge:
                 spectrum = self._spectrum
                 for near in self._towards(c):
                     over = Coefficients(spectrum.values, self.H, near)
-                    x, u, whole = _minimised(problem, over, tol, start, self._last)
+                    x, u, whole = _minimised(problem, over, tol, self._last)
                     self._last, self._at = x, near
                     if not whole:
                         break
@@ -160,46 +149,8 @@ class _Smooth:
         self.steepest = problem.weighted(np.full(problem.n, problem.loss.greatest_curvature))
 
 
-class _Rounded:
-    """The neighbour of a loss that is linear in pieces, about pulls v; see the module's text."""
-
-    def __init__(self, problem: ExpansionProblem, v: Floats, mu: float) -> None:
-        loss = problem.loss
-        self.y, self.v = loss.y, v
-        self.zone = loss.zone if isinstance(loss, Insensitive) else 0.0
-        self.low, self.high = problem.reach()
-        reach = np.maximum(self.high, -self.low)  # w
-        self.some = reach > 0.0
-        self.mu = mu / np.where(self.some, reach, 1.0)
-        self.steepest = np.where(self.some, 1.0 / self.mu, 0.0)
-
-    def pull(self, f: Floats) -> Floats:
-        """Return the u at which the maximum is attained."""
-        u = self.v + (self.y - f) / self.mu
-        u = np.sign(u) * np.maximum(np.abs(u) - self.zone / self.mu, 0.0)
-        return np.clip(u, self.low, self.high)
-
-    def value(self, f: Floats) -> float:
-        """Return the sum of g."""
-        u = self.pull(f)
-        rows = u * (self.y - f) - self.zone * np.abs(u) - 0.5 * self.mu * (u - self.v) ** 2
-        return float(np.sum(rows))
-
-    def curvature(self, f: Floats) -> Floats:
-        """Return w/mu where a pull is not at a bound, nor held at 0 by the zone."""
-        u = self.pull(f)
-        inside = (u > self.low) & (u < self.high)
-        if self.zone:
-            inside &= u != 0.0
-        return np.where(inside, self.steepest, 0.0)
-
-
 def _minimised(
-    problem: ExpansionProblem,
-    over: Coefficients,
-    tol: float,
-    start: Floats | None,
-    first: Floats | None,
+    problem: ExpansionProblem, over: Coefficients, tol: float, first: Floats | None
 ) -> tuple[Floats, Floats, bool]:
     """Return the variables of the optimum, from some that are given if any, and its pulls.
 
@@ -208,26 +159,15 @@ def _minimised(
     if problem.loss.kind != "linear":
         x, whole = minimise(_Smooth(problem), problem.mean, over, first)
         return x, problem.balanced(problem.pull(problem.mean + over.values(x))), whole
-    low, high = problem.reach()
-    v = np.zeros(problem.n) if start is None else np.clip(start, low, high)
-    mu = _WIDE * float(np.mean(problem.loss.values(problem.mean))) or 1.0
-    widest, x, stalled = mu, over.none() if first is None else first, 0
-    best = np.inf, x, v
-    for _ in range(_ROUNDS):
-        rounded = _Rounded(problem, v, mu)
-        x, whole = minimise(rounded, problem.mean, over, x)
-        f = problem.mean + over.values(x)
-        v = rounded.pull(f)
-        u = problem.balanced(v)
-        objective = problem.value(f) + 0.5 * over.product(x, x)
-        gap = objective - problem.dual_value(u) + over.pulled(u)
-        stalled = 0 if gap < 0.5 * best[0] else stalled + 1
-        if gap < best[0]:
-            best = gap, x, u
-        patience = 2 if best[0] <= 0.1 * tol * objective else _PATIENCE
-        if not whole or gap <= max(_SETTLED * tol, _ROUNDING) * objective or stalled >= patience:
-            break
-        # The narrower it is, the more of rounding is in the pulls: where they get worse, back.
-        mu *= _FASTER ** (-_BACK if stalled and stalled % 3 == 0 else 1)
-        mu = min(max(mu, _NARROW * widest), widest)
-    return best[1], best[2], whole
+    x, u, whole = by_interior_points(problem, over, tol)
+    if whole and _gap(problem, over, x, u) > _SETTLED * tol:
+        again, pulls, whole = by_multipliers(problem, over, tol, x, u)
+        if _gap(problem, over, again, pulls) < _gap(problem, over, x, u):
+            x, u = again, pulls
+    return x, u, whole
+
+
+def _gap(problem: ExpansionProblem, over: Coefficients, x: Floats, u: Floats) -> float:
+    """Return F - D of variables and of feasible pulls, relative to F."""
+    F = problem.value(problem.mean + over.values(x)) + 0.5 * over.product(x, x)
+    return (F - problem.dual_value(u) + over.pulled(u)) / F if F > 0.0 else 0.0

@@ -199,9 +199,7 @@ class Solver:
         return _judged(self.work, found, self.tol)
 
     def _decayed(self, lam: float) -> Expansion:
-        pull = None if self.start is None else self.start.pull
-        found = _judged(self.work, self.ridge.solve(lam, self.tol, pull), self.tol)
-        self.start = found
+        found = _judged(self.work, self.ridge.solve(lam, self.tol), self.tol)
         try:
             if self.report is not None:
                 self.report(found)
@@ -236,7 +234,10 @@ def _judged(work: Reduced, found: Expansion, tol: float) -> Expansion:
         found = found._replace(status="stopped")
     if found.status == "stopped":
         size = np.abs(loss.y) + np.abs(problem.mean) + np.abs(found.latent)
-        nothing = _ROUNDING * float(np.abs(problem.pull(found.latent)) @ size)
+        steep = np.abs(problem.pull(found.latent))
+        if loss.kind == "linear":  # f may be on the flat piece of a loss, beside one that is not
+            steep = np.max(np.abs(problem.reach()), axis=0)
+        nothing = _ROUNDING * float(steep @ size)
         if loss.is_of_labels:
             least = max(tol * _NOTHING, _LEAST) * problem.value(np.zeros(problem.n))
             nothing = max(nothing, least)
