@@ -165,6 +165,16 @@ def test_relevance_vectors_with_outliers(run, tmp_path):
         assert f"--robust is an option of --method relevance, got {method}" in said
 
 
+def test_rows_of_weight_0_are_no_outliers(run, tmp_path):
+    x = np.linspace(-3, 3, 40)
+    y = np.sin(x) + 0.1 * np.random.default_rng(0).normal(size=40)
+    y[[5, 9]] += 100.0
+    weights = np.where(np.arange(40) % 4 == 1, 0, 1)  # the two among them
+    data = write_csv(tmp_path / "d.csv", ["x", "y", "w"], zip(x, y, weights, strict=True))
+    fit = ["fit", data, "-t", "y", "--weights", "w", "-o", tmp_path / "m.mercer"]
+    assert "outliers       0 " in run(*fit, "--method", "relevance", "--robust").stdout
+
+
 def test_relevance_vectors_of_a_sum_beside_dates(run, tmp_path):
     """Days since 1970 are far from 0, where a linear term is all but constant."""
     rng = np.random.default_rng(0)

@@ -33,7 +33,7 @@ from mercer.cli.progress import Pace, progress_bar
 from mercer.cli.summary import with_options
 from mercer.cli.tables import SUFFIXES
 from mercer.errors import MercerWarning, TooLargeError
-from mercer.estimators import relevance_process, relevance_regressor
+from mercer.estimators import relevance_process, relevance_warnings
 from mercer.estimators.search import warn_of_unexplained
 from mercer.evidence import Optimum, at_bounds, diagnostics
 from mercer.evidence.maximise import _MORE_NOISE
@@ -303,7 +303,7 @@ def _texts_of_warnings(module):
 
 
 @pytest.mark.parametrize(
-    "module", [relevance, relevance_process, relevance_regressor, _relevance_run]
+    "module", [relevance, relevance_process, relevance_warnings, _relevance_run]
 )
 def test_advice_on_relevance_vectors_is_for_the_command_line(module):
     texts = list(_texts_of_warnings(module))

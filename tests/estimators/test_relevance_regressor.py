@@ -10,8 +10,7 @@ from scipy.stats import multivariate_normal
 
 import mercer
 from mercer import OnlineGPRegressor, RelevanceVectorRegressor
-from mercer.cli.summary import with_options
-from mercer.errors import BoundWarning, MercerWarning
+from mercer.errors import MercerWarning
 from mercer.kernels import RBF, Callable, Linear, Tanh
 from mercer.likelihoods import StudentT
 from mercer.means import Constant
@@ -311,26 +310,3 @@ def test_a_sum_whose_linear_term_hides_the_others():
     noise = np.random.default_rng(0).normal(size=len(y))
     with pytest.warns(MercerWarning, match="no relevance vector was kept for target or class 1:"):
         RelevanceVectorRegressor(RBF(5.0), optimizer=None).fit(X, np.column_stack([X, noise]))
-
-
-@pytest.mark.filterwarnings("ignore:the noise variance is at its floor")
-@pytest.mark.parametrize("columns", [1, 3])
-def test_functions_that_follow_single_rows_are_told_of(columns):
-    rng = np.random.default_rng(100 * columns)
-    X = rng.uniform(-3, 3, (200, columns))
-    y = 1 + 0.3 * np.sin(2 * X[:, 0]) + 0.05 * rng.standard_normal(200)
-    y[rng.integers(200)] = 100.0  # which only functions as narrow as can be follow
-    with pytest.warns(MercerWarning, match="coefficients to follow 200 rows.*robust") as caught:
-        RelevanceVectorRegressor().fit(X, y)
-    assert any("--robust leaves" in with_options(str(one.message)) for one in caught)
-    robust = RelevanceVectorRegressor(robust=True).fit(X, y)
-    assert robust.n_relevance_ < 20
-    with pytest.warns(MercerWarning, match="wider kernel, or give more `noise`$"):
-        RelevanceVectorRegressor(RBF(0.02), noise=1e-6, optimizer=None).fit(X, y)
-
-
-def test_few_functions_that_follow_far_targets_are_not_told_of():
-    X = np.random.default_rng(0).normal(size=(200, 2))
-    with pytest.warns(BoundWarning, match="at its floor") as caught:
-        RelevanceVectorRegressor().fit(X, np.exp(4 * X[:, 0]))
-    assert len(caught) == 1

@@ -12,7 +12,7 @@ from mercer.errors import ConvergenceWarning
 from mercer.estimators import relevance_kernel
 from mercer.estimators import sampled_widths as sampled
 from mercer.estimators.laplacian_rows import merged
-from mercer.estimators.sampled_widths import sampled_widths
+from mercer.estimators.sampled_widths import sampled_widths, third_of_each
 from mercer.evidence import relevance_label_engines
 from mercer.evidence.defaults import spread
 from mercer.evidence.optimum import Recorder
@@ -116,6 +116,38 @@ def test_a_class_of_one_row_is_no_obstacle_to_holding_rows_out():
     label[np.argsort(label, kind="stable")[-2:]] = 2, 3
     model = RelevanceVectorClassifier().fit(X, label)
     assert np.all(np.isfinite(model.predict_proba(X)))
+
+
+def test_rows_with_the_same_inputs_are_held_out_together():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 30, (90, 1)).astype(float)
+    Y = np.eye(3)[rng.integers(0, 3, 90)]
+    rows = merged(X, Y, None, np.arange(90), None)
+    held = third_of_each(rows)
+    inputs, others = (set(rows.X[which, 0]) for which in (held, ~held))
+    assert not inputs & others
+    assert len(inputs) == pytest.approx(len(np.unique(X)) / 3, abs=1)
+    apart = merged(np.arange(90.0)[:, None], Y, None, np.arange(90), None)
+    held = third_of_each(apart)
+    np.testing.assert_allclose(apart.Y[held].sum(axis=0), apart.Y.sum(axis=0) / 3, atol=1)
+
+
+def test_rows_that_are_held_out_count_by_their_weights():
+    # as many rows of chance, which weigh next to nothing, tell nothing of what is of use
+    rng = np.random.default_rng(5)
+    X, new = few_that_matter()[0], rng.standard_normal((120, 155))
+    y, weights = np.sign(X[:, 0] + X[:, 1]), np.repeat([1.0, 1e-9], 120)
+    chance = np.where(rng.uniform(size=120) < 0.5, 1.0, -1.0)
+    both = np.vstack([X, new])
+    model = RelevanceVectorClassifier().fit(both, np.r_[y, chance], sample_weight=weights)
+    assert set(np.argsort(model.kernel_.length_scale)[:2]) == {0, 1}
+    assert np.mean(model.predict(new) == np.sign(new[:, 0] + new[:, 1])) > 0.9
+
+
+@pytest.mark.filterwarnings("ignore:no relevance vector")
+def test_inputs_that_are_all_the_same_hold_nothing_out():
+    model = RelevanceVectorClassifier().fit(np.ones((9, 155)), np.arange(9) % 3)
+    np.testing.assert_allclose(model.predict_proba(np.ones((1, 155))), 1 / 3, atol=0.05)
 
 
 @pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])

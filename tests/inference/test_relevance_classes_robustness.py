@@ -149,6 +149,20 @@ def test_steps_that_are_too_few():
     assert fit.status == "stopped"
 
 
+@pytest.mark.filterwarnings("ignore:the evidence was still increasing")
+@pytest.mark.parametrize("most", [5, 10, 15])
+def test_a_growing_model_takes_no_more_steps_than_it_may(most):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((150, 2))
+    height = np.sin(2 * X[:, 0]) + X[:, 1] + 0.3 * rng.standard_normal(150)
+    c, columns = np.digitize(height, [-0.5, 0.5]), KernelColumns(RBF(0.7), X)
+    for y in 2.0 * np.eye(3)[:, c] - 1.0:
+        fit = solve(ClassesProblem(columns, y, np.zeros(150), None, Flat()), max_iter=most)
+        assert fit.status == "stopped" and fit.n_iterations == most
+    own = MultinomialProblem(columns, np.eye(3)[c], np.zeros((150, 3)), None, Flat())
+    assert multinomial(own, max_iter=most).n_iterations == most
+
+
 # --- bad input ------------------------------------------------------------------------------------
 
 

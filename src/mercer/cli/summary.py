@@ -45,8 +45,9 @@ def summarise(
 ) -> dict[str, Any]:
     """Return the summary of a fit; what a method has not is left out."""
     rows = len(y)
+    kept_rows = slice(None) if weights is None else weights > 0
     if weights is not None:  # as the fit saw them: a row of weight 0 may hold anything
-        X, y, weights = X[weights > 0], y[weights > 0], weights[weights > 0]
+        X, y, weights = X[kept_rows], y[kept_rows], weights[kept_rows]
     of_classes = hasattr(estimator, "classes_")
     width = 1.0 if of_classes else float(deviation(y, weights))
     summary: dict[str, Any] = {
@@ -88,7 +89,8 @@ def summarise(
         summary["relevance_vectors"] = int(estimator.n_relevance_)
         if hasattr(estimator, "outlier_weights_"):
             summary["likelihood"] = repr(estimator.likelihood_)
-            summary["outliers"] = int(np.sum(estimator.outlier_weights_ < _OUTLIER))
+            own = estimator.outlier_weights_[kept_rows]
+            summary["outliers"] = int(np.sum(own < _OUTLIER))
     elif hasattr(estimator, "gap_"):
         summary["gap"] = float(estimator.gap_)
         summary["basis"] = len(estimator.posterior_.basis.points)

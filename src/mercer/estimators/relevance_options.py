@@ -29,6 +29,7 @@ __all__ = [
     "class_weights",
     "degrees_of",
     "hyperprior_of",
+    "known_noise",
     "noise_prior_of",
 ]
 
@@ -92,6 +93,28 @@ def degrees_of(spec: Any) -> tuple[bool, float | None]:
             f"{spec!r}"
         )
     return True, float(spec)
+
+
+def known_noise(spec: Any, given: Parameter | None) -> float | None:
+    """Return the variance of noise that is known, None to learn it.
+
+    Parameters
+    ----------
+    spec : the option `noise`
+    given : what the kernel says of it, if anything
+    """
+    if spec is not None:
+        require_number("noise", spec)
+        if not (np.isfinite(spec) and spec > 0):
+            raise ValueError(f"noise must be a positive variance or None, got {spec!r}")
+    if given is None:
+        return None if spec is None else float(spec)
+    if spec is not None:
+        raise ValueError(
+            "the noise is given twice, by a WhiteKernel in the kernel and by `noise`; leave "
+            "one of them out"
+        )
+    return None if given.is_free else float(given.value)
 
 
 def noise_prior_of(spec: Any) -> tuple[float, float]:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.errors import ConvergenceWarning, MercerWarning, warn
+from mercer.errors import ConvergenceWarning, warn
 from mercer.estimators.expansion_process import ExpansionProcess, single
 from mercer.estimators.relevance_frame import Frame, Model, Relevant
 from mercer.estimators.relevance_kernel import choose_kernels
+from mercer.estimators.relevance_warnings import warn_if_empty, warn_of_far
 from mercer.estimators.rows import is_precomputed
 from mercer.estimators.search import report_of
 from mercer.evidence.optimum import tell
@@ -74,7 +74,7 @@ class RelevanceProcess(ExpansionProcess):
         if status == "interrupted":
             warn("the fit was interrupted; the best model so far is kept", ConvergenceWarning)
         elif varies and columns.size:
-            _warn_if_empty(frame, functions, found)
+            warn_if_empty(frame, functions, found)
         return frame, Ended(functions, found, value, value, status), beta
 
     # --- what it leaves -----------------------------------------------------------------------
@@ -169,31 +169,7 @@ class RelevanceProcess(ExpansionProcess):
         for posterior, reach in zip(self._posteriors(), self._reach, strict=True):
             if reach is not None and len(X):
                 far = max(far, far_from(posterior, X, reach))
-        if far:
-            warn(
-                f"{far} of {len(X)} points are far from every relevance vector, where none of the "
-                "functions says anything: error bars there are too small. augment=True has them "
-                "grow as a Gaussian process does, for n times the cost",
-                MercerWarning,
-            )
-
-
-def _warn_if_empty(frame: Frame, functions: Dictionary, found: Sequence[Any]) -> None:
-    """Warn of targets that no function was kept for, though they vary."""
-    empty = [
-        str(p)
-        for p, machine in enumerate(found)
-        if not frame.relevant(functions, machine.fit.indices).n_relevance
-    ]
-    if empty:
-        which = "" if len(found) == 1 else f" for target or class {', '.join(empty)}"
-        warn(
-            f"no relevance vector was kept{which}: by the evidence none of the functions tells of "
-            "the targets, and predictions are the mean alone. If there is more to them, try "
-            "another kernel. A sum with a term that hardly varies, such as Linear() of columns "
-            "far from 0, hides its other terms: centre the columns, or give a list of kernels",
-            MercerWarning,
-        )
+        warn_of_far(far, len(X))
 
 
 def median_variance(fit: Any, functions: Dictionary, fallback: float) -> float:

@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mercer import means
-from mercer.errors import MercerWarning, warn
 from mercer.estimators.expansion_process import single
 from mercer.estimators.laplacian_rows import Merged, merged
-from mercer.estimators.options import require_flag, require_number
+from mercer.estimators.options import require_flag
 from mercer.estimators.precomputed import over_row_numbers
 from mercer.estimators.preparation import all_or_nothing
 from mercer.estimators.prepare_exact import outputs_in_units
@@ -22,10 +21,12 @@ from mercer.estimators.relevance_options import (
     check_relevance_options,
     degrees_of,
     hyperprior_of,
+    known_noise,
     noise_prior_of,
 )
 from mercer.estimators.relevance_outliers import outlier_weights
 from mercer.estimators.relevance_process import RelevanceProcess, median_variance
+from mercer.estimators.relevance_warnings import warn_of_many
 from mercer.estimators.rows import Rows, checked_rows, is_precomputed
 from mercer.evidence.defaults import output_units
 from mercer.evidence.optimum import Report
@@ -35,8 +36,6 @@ from mercer.inference._expansion_posterior import expansion_posterior
 from mercer.inference.relevance import ALGORITHMS
 from mercer.kernels import Kernel
 from mercer.likelihoods import Gaussian, StudentT
-from mercer.likelihoods.spread import median_of, spread_of
-from mercer.params import Parameter
 from mercer.posterior import AugmentedExpansion, Posterior
 from mercer.registry import storable
 
@@ -46,10 +45,6 @@ Floats = NDArray[np.float64]
 
 # Targets at the most, where they are not brought to units of their own; the inverse is the least.
 _LARGEST = 1e40
-# Functions are many where rows determine more coefficients than this part of their number, or than
-# the other where some targets are further from their median than so many deviations; of fewer rows
-# nobody expects much.
-_MANY, _OUTLIERS, _FAR, _FEW = 0.5, 0.1, 20.0, 20
 
 
 @storable
@@ -284,7 +279,7 @@ class RelevanceVectorRegressor(RelevanceProcess, BayesianRegressor):
             model, rows = self._prepared(X, y, sample_weight)
             frame, end, beta = self._fit_relevance(model)
             self._keep_all(frame, end, beta, rows)
-            self._warn_of_many(frame, end)
+            warn_of_many(frame, end, bool(self.robust), self.noise is not None)
         return self
 
     def predict(
@@ -304,32 +299,11 @@ class RelevanceVectorRegressor(RelevanceProcess, BayesianRegressor):
             self._warn_of_far(X)
         return found
 
-    def _warn_of_many(self, frame: Frame, end: Ended) -> None:
-        """Warn of functions that are so many that they follow single rows."""
-        rows = frame.model.rows
-        n = len(rows.Y)
-        most = max(machine.fit.n_determined for machine in end.machines)
-        far = not self.robust and any(_has_outliers(y, rows.weights) for y in rows.Y.T)
-        if n < _FEW or most <= (_OUTLIERS if far else _MANY) * n or end.status == "interrupted":
-            return
-        why = "Some targets are far" if far else "If targets are far"
-        why = f"{why} from all others: robust=True leaves these to the noise. "
-        why = "" if self.robust else why
-        noise = "give `noise`" if self.noise is None else "give more `noise`"
-        warn(
-            f"the functions have {most:.0f} coefficients to follow {n} rows with, and error bars "
-            f"say little. {why}Otherwise try a wider kernel, or {noise}",
-            MercerWarning,
-        )
-
     def _check_options(self) -> None:
         check_relevance_options(self, ALGORITHMS)
         require_flag("normalize_y", self.normalize_y)
         noise_prior_of(self.noise_prior)
-        if self.noise is not None:
-            require_number("noise", self.noise)
-            if not (np.isfinite(self.noise) and self.noise > 0):
-                raise ValueError(f"noise must be a positive variance or None, got {self.noise!r}")
+        known_noise(self.noise, None)
         if degrees_of(self.robust)[0] and self.algorithm != "fast":
             raise ValueError(
                 f"robust={self.robust!r} goes with algorithm='fast' alone, got {self.algorithm!r}"
@@ -359,7 +333,7 @@ class RelevanceVectorRegressor(RelevanceProcess, BayesianRegressor):
             np.flatnonzero(rows.kept),
             None if kernels is None else kernels[0],
         )
-        noise = self._known_noise(known)
+        noise = known_noise(self.noise, known)
         shape, rate = noise_prior_of(self.noise_prior)
         heavy, degrees = degrees_of(self.robust)
 
@@ -380,17 +354,6 @@ class RelevanceVectorRegressor(RelevanceProcess, BayesianRegressor):
             )
 
         return Model(own, kernels, mean, scale, False, engine), rows
-
-    def _known_noise(self, given: Parameter | None) -> float | None:
-        """Return the variance of noise that is known, here or by the kernel; None to learn it."""
-        if given is None:
-            return None if self.noise is None else float(self.noise)
-        if self.noise is not None:
-            raise ValueError(
-                "the noise is given twice, by a WhiteKernel in the kernel and by `noise`; leave "
-                "one of them out"
-            )
-        return None if given.is_free else float(given.value)
 
     # --- what it leaves -----------------------------------------------------------------------
 
@@ -451,7 +414,3 @@ class RelevanceVectorRegressor(RelevanceProcess, BayesianRegressor):
         return AugmentedExpansion(
             posterior, rows.X, precision * left, precision, variance * ratio**2
         )
-
-
-def _has_outliers(y: Floats, weights: Floats) -> bool:
-    return bool(np.any(np.abs(y - median_of(y, weights)) > _FAR * spread_of(y, weights)))

@@ -19,6 +19,7 @@ from mercer.estimators.laplacian_rows import Merged
 from mercer.estimators.online_start import Start, start_of_classes, start_of_regression
 from mercer.estimators.rows import Rows
 from mercer.evidence.defaults import default_class_kernel, deviation
+from mercer.evidence.held_out import Scores
 from mercer.kernels import RBF, Kernel, Scaled
 from mercer.likelihoods import Gaussian, Logistic
 from mercer.likelihoods.spread import median_of, spread_of
@@ -100,9 +101,13 @@ def sampled_widths(
     return found
 
 
-def third_of_each(Y: Floats) -> NDArray[np.bool_]:
-    """Return which rows to hold out: a third of each class, whose labels are in columns."""
-    return np.isin(np.arange(len(Y)), np.lexsort(Y.T)[1::3])
+def third_of_each(rows: Merged) -> NDArray[np.bool_]:
+    """Return which rows to hold out: those of a third of the inputs of each class.
+
+    Labels are in columns. Rows with the same inputs are held out together, or not, as the first.
+    """
+    held = np.lexsort(rows.Y[rows.centres].T)[1::3]
+    return np.isin(rows.kinds, held)
 
 
 def _rows(rows: Merged) -> Rows:
@@ -137,10 +142,10 @@ def _of_many(model: Any, rows: Merged, widths: Floats) -> Sampled:
 
     In a proportion that is given, that of the deviations of the columns, or all the same, which is
     better where columns have the same units, as those of an image do; or one a column, which few
-    columns that matter need, and which follow the rows where many do. A third of the rows, held
+    columns that matter need, and which follow the rows where many do. A third of the inputs, held
     out, tells: evidence that has so many parameters does not.
     """
-    is_test = third_of_each(rows.Y)
+    is_test = third_of_each(rows)
     train, test = _rows(rows.take(np.flatnonzero(~is_test))), rows.take(np.flatnonzero(is_test))
     # The deviation of a constant column, which `widths` has not, is 0.
     alike = np.hypot.reduce(deviation(rows.X, rows.weights)) or 1.0
@@ -166,12 +171,14 @@ def _of_many(model: Any, rows: Merged, widths: Floats) -> Sampled:
 
 def _held_out(model: Any, kernel: Kernel, train: Rows, test: Merged) -> float:
     """Return the mean log probability of labels that were not learned from, over columns a sum."""
+    if not len(test.Y):  # there is but one input
+        return 0.0
     told = np.flatnonzero(np.ptp(train.Y, axis=0))
     total = 0.0
     for p in told:
         held = clone(model).set_params(kernel=kernel, optimizer=None)
         held.fit(train.X, train.Y[:, p], sample_weight=train.weights)
-        total += float(np.mean(held.log_predictive_density(test.X, test.Y[:, p])))
+        total += Scores(held.log_predictive_density(test.X, test.Y[:, p]), test.weights).mean
     return total
 
 

@@ -98,7 +98,8 @@ class Sequential(Growth):
 
     def stride(self, max_iter: int) -> bool:
         """Take steps with the rows' curvatures held, then compute the mode; False if none gains."""
-        adds = self._rough_run(max_iter - self.n_steps) if self._rough else self._additions_alone()
+        left = max_iter - self.n_steps
+        adds = self._rough_run(left) if self._rough else self._additions_alone(left)
         model = self._model
         if not model.whole[1]:
             return False
@@ -128,20 +129,21 @@ class Sequential(Growth):
         return self.add_one()
 
     def _rough_run(self, most: int) -> int:
-        """Let functions come, change and go; return how many have come."""
-        limit, adds = min(most, _RUN + _PER_FUNCTION * len(self.indices)), 0
+        """Let functions come, change and go, in so many steps; return how many have come."""
+        limit, adds = _RUN + _PER_FUNCTION * len(self.indices), 0
         while adds < int(self._pace):
-            what, which, s, gain = run(self._model, self.penalty, self.tol, limit)
+            left = most - int(self._model.whole[1])
+            what, which, s, gain = run(self._model, self.penalty, self.tol, min(left, limit))
             if what != ADD:
                 break
             self._add(which, s, gain)
             adds += 1
         return adds
 
-    def _additions_alone(self) -> int:
-        """Let functions come, the others as they are; return how many have come."""
+    def _additions_alone(self, most: int) -> int:
+        """Let so many functions come, the others as they are; return how many have come."""
         adds = 0
-        while adds < int(self._pace):
+        while adds < min(int(self._pace), most):
             found = self.additions(1)
             if not found:
                 break

@@ -100,14 +100,14 @@ class Coupled(Growth):
 
     def stride(self, max_iter: int) -> bool:
         """Add functions that have little in common; False if none gains."""
-        found = self.additions(_SOME)
+        found, most = self.additions(_SOME), min(int(self._pace), max_iter - self.n_steps)
         if not found:
             return False
         A = self.table.take(np.array([i for i, _, _ in found], dtype=np.intp))
         A /= np.linalg.norm(A, axis=0)
         chosen: list[int] = []
         for place in range(len(found)):
-            if len(chosen) >= int(self._pace):
+            if len(chosen) >= most:
                 break
             if not chosen or np.max(np.abs(A[:, place] @ A[:, chosen])) < _ALIKE:
                 chosen.append(place)

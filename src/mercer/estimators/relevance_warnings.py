@@ -1,0 +1,87 @@
+"""What a relevance vector machine warns of: functions that are none, too many, or too far away."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mercer.errors import MercerWarning, warn
+from mercer.estimators.relevance_frame import Frame
+from mercer.evidence.relevance_engines import Machine
+from mercer.evidence.relevance_functions import Dictionary
+from mercer.evidence.relevance_search import Ended
+from mercer.likelihoods.spread import median_of, spread_of
+
+__all__ = ["warn_if_empty", "warn_of_far", "warn_of_many"]
+
+Floats = NDArray[np.float64]
+
+# Functions are many where rows determine more coefficients than this part of their number, or than
+# the other where some targets are further from their median than so many deviations; of fewer rows
+# nobody expects much.
+_MANY, _OUTLIERS, _FAR, _FEW = 0.5, 0.1, 20.0, 20
+
+
+def warn_if_empty(frame: Frame, functions: Dictionary, machines: Sequence[Machine]) -> None:
+    """Warn of targets that no function was kept for, though they vary."""
+    empty = [
+        str(p)
+        for p, machine in enumerate(machines)
+        if not frame.relevant(functions, machine.fit.indices).n_relevance
+    ]
+    if empty:
+        which = "" if len(machines) == 1 else f" for target or class {', '.join(empty)}"
+        warn(
+            f"no relevance vector was kept{which}: by the evidence none of the functions tells of "
+            "the targets, and predictions are the mean alone. If there is more to them, try "
+            "another kernel. A sum with a term that hardly varies, such as Linear() of columns "
+            "far from 0, hides its other terms: centre the columns, or give a list of kernels",
+            MercerWarning,
+        )
+
+
+def warn_of_many(frame: Frame, end: Ended, is_robust: bool, has_noise: bool) -> None:
+    """Warn of functions that are so many that they follow single rows.
+
+    Parameters
+    ----------
+    frame, end : the model, and where its fit has ended
+    is_robust : whether outliers are left to the noise already
+    has_noise : whether the variance of the noise was given
+    """
+    rows = frame.model.rows
+    n, most = len(rows.Y), max(len(machine.fit.indices) for machine in end.machines)
+    if n < _FEW or end.status == "interrupted" or most <= _OUTLIERS * n:
+        return
+    is_far = not is_robust and any(_has_outliers(y, rows.weights) for y in rows.Y.T)
+    limit = (_OUTLIERS if is_far else _MANY) * n
+    if most <= limit:
+        return
+    determined = max(machine.fit.n_determined for machine in end.machines)
+    if determined <= limit:
+        return
+    why = "Some targets are far" if is_far else "If targets are far"
+    why = "" if is_robust else f"{why} from all others: robust=True leaves these to the noise. "
+    noise = "give more `noise`" if has_noise else "give `noise`"
+    warn(
+        f"the functions have {determined:.0f} coefficients to follow {n} rows with, and error bars "
+        f"say little. {why}Otherwise try a wider kernel, or {noise}",
+        MercerWarning,
+    )
+
+
+def warn_of_far(far: int, n: int) -> None:
+    """Warn of points, so many of n, at which error bars are those of noise or mean alone."""
+    if far:
+        warn(
+            f"{far} of {n} points are far from every relevance vector, where none of the "
+            "functions says anything: error bars there are too small. augment=True has them "
+            "grow as a Gaussian process does, for n times the cost",
+            MercerWarning,
+        )
+
+
+def _has_outliers(y: Floats, weights: Floats) -> bool:
+    return bool(np.any(np.abs(y - median_of(y, weights)) > _FAR * spread_of(y, weights)))

@@ -1,0 +1,87 @@
+"""What a relevance vector machine warns of: functions that are too many."""
+
+from __future__ import annotations
+
+import warnings
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from mercer import RelevanceVectorRegressor
+from mercer.cli.summary import with_options
+from mercer.errors import BoundWarning, MercerWarning
+from mercer.estimators.relevance_warnings import warn_of_many
+from mercer.kernels import RBF
+
+
+@pytest.mark.filterwarnings("ignore:the noise variance is at its floor")
+@pytest.mark.parametrize("columns", [1, 3])
+def test_functions_that_follow_single_rows_are_told_of(columns):
+    rng = np.random.default_rng(100 * columns)
+    X = rng.uniform(-3, 3, (200, columns))
+    y = 1 + 0.3 * np.sin(2 * X[:, 0]) + 0.05 * rng.standard_normal(200)
+    y[rng.integers(200)] = 100.0  # which only functions as narrow as can be follow
+    with pytest.warns(MercerWarning, match="coefficients to follow 200 rows.*robust") as caught:
+        RelevanceVectorRegressor().fit(X, y)
+    assert any("--robust leaves" in with_options(str(one.message)) for one in caught)
+    robust = RelevanceVectorRegressor(robust=True).fit(X, y)
+    assert robust.n_relevance_ < 20
+    with pytest.warns(MercerWarning, match="wider kernel, or give more `noise`$"):
+        RelevanceVectorRegressor(RBF(0.02), noise=1e-6, optimizer=None).fit(X, y)
+
+
+def test_few_functions_that_follow_far_targets_are_not_told_of():
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    with pytest.warns(BoundWarning, match="at its floor") as caught:
+        RelevanceVectorRegressor().fit(X, np.exp(4 * X[:, 0]))
+    assert len(caught) == 1
+
+
+class Fit:
+    """A fit of k functions, of which the rows determine some, if they may be asked for."""
+
+    def __init__(self, k, determined=None):
+        self.indices, self.determined = np.arange(k), determined
+
+    @property
+    def n_determined(self):
+        assert self.determined is not None, "it takes k^3, and nothing depends on it"
+        return self.determined
+
+
+def told(fit, n=100, far=False, robust=False, status="converged"):
+    """Return the warnings of a fit to n targets."""
+    y = np.linspace(-1.0, 1.0, n)[:, None]
+    if far:
+        y[0] = 1e3
+    frame = SimpleNamespace(model=SimpleNamespace(rows=SimpleNamespace(Y=y, weights=np.ones(n))))
+    end = SimpleNamespace(machines=[SimpleNamespace(fit=fit)], status=status)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warn_of_many(frame, end, robust, False)
+    return [str(one.message) for one in caught]
+
+
+@pytest.mark.parametrize(
+    ("far", "robust", "limit"), [(False, False, 50), (True, False, 10), (True, True, 50)]
+)
+def test_functions_are_many_by_how_many_coefficients_rows_determine(far, robust, limit):
+    assert not told(Fit(90, limit - 0.1), far=far, robust=robust)
+    (text,) = told(Fit(90, limit + 0.1), far=far, robust=robust)
+    assert f"{limit} coefficients to follow 100 rows" in text
+    assert ("Some targets are far" in text) == (far and not robust)
+    assert ("robust=True" in text) != robust
+
+
+@pytest.mark.parametrize(
+    ("fit", "how"),
+    [
+        (Fit(19), {"n": 19}),
+        (Fit(90), {"status": "interrupted"}),
+        (Fit(10), {"far": True}),
+        (Fit(50), {}),
+    ],
+)
+def test_nothing_is_factorised_where_nothing_depends_on_it(fit, how):
+    assert not told(fit, **how)
