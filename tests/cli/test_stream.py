@@ -228,7 +228,9 @@ def test_a_degenerate_model_goes_on_with_its_weights(run, refused, tmp_path):
     kept = mercer.load(new).estimator
     assert (kept.n_basis_, kept.n_seen_, kept.posterior_.weight) == (6, 1, 0)
     said = refused(*arguments, "--max-basis", "3", "--force", stdin="")
-    assert "max_basis would do nothing" in said
+    assert "its functions stay as they are, all 6" in said
+    assert "Leave --max-basis out, or fit it anew with --method online" in said
+    assert "lift" not in said  # what Python offers is no option of the command
 
 
 def test_no_model_and_one_without_a_posterior(refused, tmp_path):

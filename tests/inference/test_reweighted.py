@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from mercer.inference._l1_generation import Generation
 from mercer.inference.laplacian import solve
 from mercer.priors import FeatureSelection, Laplacian
 
 from .expansion_cases import (
+    LINEAR,
     NOISES,
     Case,
     dense,
@@ -55,3 +57,29 @@ def test_a_start_of_another_problem():
         solve(Case("gaussian").problem(), start=start)
     with pytest.raises(ValueError, match="functions up to number"):
         solve(case.problem(), start=start._replace(indices=np.array([9999])))
+
+
+@pytest.mark.parametrize("name", LINEAR)
+@pytest.mark.parametrize("solved", [0, 1])
+def test_a_programme_that_is_given_up_is_the_last(name, solved, monkeypatch):
+    case, calls = Case(name, free=True), []
+    first = solve(case.problem(), Laplacian, 0.5)
+    whole = solve(case.problem(), FeatureSelection, 0.5)
+    sound = Generation.solve
+
+    def failing(self, lam):
+        calls.append(lam)
+        if len(calls) > 1 + solved:  # the first is for the Laplacian prior
+            raise ArithmeticError("the linear programme was not solved: Unknown")
+        return sound(self, lam)
+
+    monkeypatch.setattr(Generation, "solve", failing)
+    found = solve(case.problem(), FeatureSelection, 0.5)
+    assert len(calls) == 2 + solved
+    assert found.status == "stopped"
+    assert found.dual == 0.0  # nothing is proved
+    begin = np.sum(losses(name, case.y, first.latent)) + penalty(
+        case, FeatureSelection, 0.5, dense(first, case)
+    )
+    assert whole.objective * (1 - 1e-9) <= found.objective <= begin * (1 + 1e-9)
+    np.testing.assert_allclose(found.latent, values_at(found, case), atol=1e-9)

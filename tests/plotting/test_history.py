@@ -68,7 +68,7 @@ def test_no_history():
     with pytest.raises(ValueError, match="has no history"):
         plot_history(GPRegressor(RBF(1.0), optimizer=None).fit(X, y))
     for other in (BayesianRidge(), OnlineGPRegressor()):  # the latter has searched
-        with pytest.raises(ValueError, match="has no history: it does not keep the values"):
+        with pytest.raises(ValueError, match=r"^this .* has no history: it does not keep"):
             plot_history(other.fit(X, y))
     with pytest.raises(ValueError, match="not fitted"):
         plot_history(GPRegressor())

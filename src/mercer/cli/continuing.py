@@ -65,6 +65,13 @@ def continued(model: TableModel, source: str, max_basis: int | None) -> tuple[Ta
                 "with functions of its own, and of such models only those of two classes can be "
                 "continued; fit it anew with --method online-classes"
             ) from error
+        if max_basis is not None and not posterior.weight:
+            raise InputError(
+                f"{source} cannot be continued on-line with --max-basis: its functions stay as "
+                f"they are, all {posterior.n_basis}, and only their weights learn. Leave "
+                "--max-basis out, or fit it anew with --method "
+                f"{'online-classes' if model.of_classes else 'online'}"
+            ) from error
         raise InputError(f"{source} cannot be continued on-line: {error}") from error
     estimator.feature_names_in_ = old.feature_names_in_
     estimator.n_features_in_ = old.n_features_in_

@@ -48,7 +48,9 @@ def solve_reweighted(
     """Return a stationary point of F that is no worse than the start.
 
     Some ten problems with an L1 penalty, over columns that are kept. A problem that is
-    interrupted, or for which there are not columns enough, is the last.
+    interrupted, or for which there are not columns enough, is the last. So is one that the
+    programme's solver gives up, which unpenalised columns that are all but alike can bring it
+    to: what came before it is kept, and nothing is proved of that.
 
     Parameters
     ----------
@@ -93,7 +95,10 @@ class _Reweighting:
     def followed(self, best: Expansion) -> Expansion:
         """Return the solution after one more problem, with a status if it is the last."""
         penalties = self.penalties(best)
-        found = self.generation.solve(penalties)
+        try:
+            found = self.generation.solve(penalties)
+        except ArithmeticError:  # a linear programme that rounding leaves without a basis
+            return best._replace(dual=0.0, status="stopped")
         # What C could fall by at the most.
         tangent = float(penalties[best.indices] @ np.abs(best.coef))
         left = max(self.problem.value(best.latent) + tangent - found.dual, 0.0)

@@ -45,8 +45,8 @@ def plot_history(model: Any, *, color: str = BLUE, ax: Axes | None = None) -> Ax
     history = getattr(model, "history_", None)
     if history is None:
         raise ValueError(
-            f"a {type(model).__name__} has no history: it does not keep the values that a search "
-            "for hyperparameters went through, as other models do in `history_`"
+            f"this {type(model).__name__} has no history: it does not keep the values that a "
+            "search for hyperparameters went through, as other models do in `history_`"
         )
     histories = history if isinstance(history, list) else [history]
     searches = [np.asarray(one["value"], dtype=float) for one in histories]

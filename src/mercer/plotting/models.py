@@ -77,14 +77,23 @@ def require_fitted(model: Any, instead: str = "") -> None:
         )
 
 
-def refuse_classifier(model: Any) -> None:
+_SURFACES = (
+    "its probabilities are drawn by contours of predict_proba(X), as the decision surfaces in the "
+    "gallery are (examples/plot_decision_surfaces.py)"
+)
+_SHARES = (
+    "whether the probabilities of predict_proba(X) hold is drawn, for two classes, by "
+    "sklearn.calibration.CalibrationDisplay, and what was taken for what by "
+    "sklearn.metrics.ConfusionMatrixDisplay"
+)
+
+
+def refuse_classifier(model: Any, instead: str = _SURFACES) -> None:
     """Raise a ValueError for a classifier, whose labels are no numbers to be drawn."""
     # arrays and kernels have no tags to ask
     if hasattr(model, "__sklearn_tags__") and is_classifier(model):
         raise ValueError(
-            f"{type(model).__name__} is a classifier, and this plot is for regressors; its "
-            "probabilities are drawn by contours of predict_proba(X), as the decision surfaces in "
-            "the gallery are (examples/plot_decision_surfaces.py)"
+            f"{type(model).__name__} is a classifier, and this plot is for regressors; {instead}"
         )
 
 
@@ -234,7 +243,7 @@ def through(link: Likelihood | None, ends: tuple[Floats, Floats]) -> tuple[Float
 
 def outcomes(model: Any, X: Any, y: Any, output: int | None = None) -> Predicted:
     """Return the predictions for given rows, or for the training rows, each from the others."""
-    refuse_classifier(model)
+    refuse_classifier(model, _SHARES)
     require_fitted(model)
     if (X is None) != (y is None):
         raise ValueError(
