@@ -157,7 +157,9 @@ class LaplacianProcessRegressor(LaplacianProcess, BayesianRegressor):
     fold is solved for all penalties at once, noise is estimated from the fold's residuals (by n - k
     degrees of freedom) and the penalty is taken under which held-out rows have the highest density,
     error bars included. More than 5000 rows are sampled for that, more than 1000 to compare
-    kernels. With the noise given the prior scale alone is chosen, and the other way round. Several
+    kernels. With the noise given the prior scale alone is chosen, and the other way round: noise is
+    the penalty times a given prior scale, and at least that of the residuals where no function is
+    in use. There is a warning if the last penalty of the path makes it too large. Several
     targets share the kernel and have all else of their own; their noise is in units of
     ``predictive_.scale``.
 
