@@ -117,7 +117,8 @@ class LaplacianProcessRegressor(LaplacianProcess, BayesianRegressor):
         The difference of both, in units of the first. With "feature_selection" it is that of the
         last convex problem: the mode is a local one.
     status_ : str
-        "certified" if the gap is at most `tol`, else "stopped"; "interrupted" after Ctrl-C, if it
+        "certified" if the gap is at most `tol`, or the objective no more than rounding makes of
+        nothing, whatever part of that the gap is; else "stopped"; "interrupted" after Ctrl-C, if it
         was while kernels or penalties were compared too: the gap is that of the model as it is.
     posterior_, predictive_ : Posterior
         The process, degenerate: linear in the functions in use. Of several targets there is a list

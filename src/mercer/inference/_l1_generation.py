@@ -158,6 +158,13 @@ class Generation:
                 found = self.state(solved, penalties, found.dual, found.n_passes)
         except KeyboardInterrupt:
             return found._replace(status="interrupted")
+        except ArithmeticError as failed:
+            if len(found.indices):
+                return found._replace(status="stopped", n_columns=self.n_formed)
+            raise ValueError(
+                f"{failed}. Penalties of {np.min(penalties):.3g} are nothing beside the functions, "
+                "or too much: give a smaller prior_scale, or a likelihood of more noise"
+            ) from failed
 
     def _over_sample(self, penalties: Floats, u: Floats) -> Iterator[Solved]:
         """Solve with columns of a sample, until none of it violates its condition by much.
