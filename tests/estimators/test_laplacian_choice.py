@@ -95,6 +95,34 @@ def test_what_is_given_is_kept_and_what_is_open_follows():
     assert held.likelihood_.scale == 0.2
 
 
+@pytest.mark.parametrize(
+    ("noise", "wanted"),
+    [  # by the residuals of the mean, or of the median, with a degree of freedom less
+        (Gaussian(), lambda r: Gaussian(np.sum((r - np.mean(r)) ** 2) / (len(r) - 1))),
+        (Laplace(), lambda r: Laplace(np.sum(np.abs(r - np.median(r))) / (len(r) - 1))),
+    ],
+    ids=["gaussian", "laplace"],
+)
+def test_noise_beside_a_prior_scale_too_small_for_any_function(noise, wanted):
+    # No penalty from the largest of the path on has a function: the noise may be as it is.
+    X, y = rows(60, 0, normal)
+    model = LaplacianProcessRegressor(RBF([1.0, 2.0]), noise, prior_scale=1e-5, optimizer=None)
+    with pytest.warns(MercerWarning, match="all coefficients are 0"):
+        model.fit(X, y)
+    for name, value in wanted(y).parameters.items():
+        assert getattr(model.likelihood_, name) == pytest.approx(float(value.value), rel=1e-6)
+    assert model.prior_.scale == 1e-5 and model.status_ == "certified"
+    low, high = model.predict_interval(X, 0.9)
+    assert np.mean((low <= y) & (y <= high)) > 0.8
+
+
+def test_a_prior_scale_too_large_for_the_path_is_told_of():
+    X, y = rows(60, 0, normal)
+    options = {"prior_scale": 1e5, "optimizer": None, "n_folds": 3}
+    with pytest.warns(MercerWarning, match="noise and error bars are too large"):
+        LaplacianProcessRegressor(RBF([1.0, 2.0]), n_penalties=12, **options).fit(X, y)
+
+
 @pytest.mark.parametrize("prior", ["weight_decay", "feature_selection"])
 def test_other_priors_choose_their_scale(prior):
     X, y = rows(80, 0, normal)

@@ -171,6 +171,27 @@ def test_interruption_returns_what_there_is():
     np.testing.assert_allclose(found.latent, f, atol=1e-9)
 
 
+@pytest.mark.parametrize("solved", [1, 3])
+def test_a_programme_that_fails_leaves_what_there_is(solved):
+    class Failing(Squares):
+        left = solved
+
+        def solve(self, lam):
+            if not self.left:
+                raise ArithmeticError("the linear programme was not solved: Unknown")
+            self.left -= 1
+            return super().solve(lam)
+
+    work = Generation(KernelColumns(RBF(1.0), X), Failing(Y))
+    if solved == 1:  # with nothing in use
+        with pytest.raises(ArithmeticError, match="was not solved"):
+            work.solve(1e-3 * LAM)
+        return
+    found = work.solve(1e-3 * LAM)
+    assert found.status == "stopped" and len(found.indices)
+    assert found.dual <= found.objective
+
+
 def test_a_limit_on_columns():
     found = Generation(KernelColumns(RBF(1.0), X), Squares(Y), max_active=10).solve(LAM / 20)
     assert found.status == "stopped" and 0 < len(found.indices) <= 10

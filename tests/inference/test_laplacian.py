@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from mercer.inference._columns import ArrayColumns, KernelColumns
 from mercer.inference._expansion_problem import ExpansionProblem
+from mercer.inference._l1_generation import Generation
 from mercer.inference.laplacian import PRIORS, largest_penalty, path, solve
 from mercer.kernels import RBF, Tanh
 from mercer.likelihoods import EpsilonInsensitive, Gaussian, Huber, Laplace
@@ -239,6 +240,19 @@ def test_an_interruption_leaves_the_best_so_far(prior):
         found = solve(case.problem(), prior, 0.05, report=stop)
         assert found.status == "interrupted" and len(calls) == 1
         assert found.objective == calls[0].objective
+
+
+@pytest.mark.parametrize("prior", [Laplacian, FeatureSelection])
+def test_a_programme_that_cannot_be_solved(prior, monkeypatch):
+    def failing(self, lam):
+        raise ArithmeticError("the linear programme was not solved: Unknown")
+
+    monkeypatch.setattr(Generation, "solve", failing)
+    words = r"was not solved: Unknown.* 0\.5 are nothing .* give a smaller prior_scale"
+    with pytest.raises(ValueError, match=words):
+        solve(Case("laplace").problem(), prior, 0.5)
+    with pytest.raises(ValueError, match=words):
+        path(Case("laplace").problem(), [1.0, 0.5], prior=prior)
 
 
 def test_too_few_columns():

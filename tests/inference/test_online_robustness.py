@@ -99,6 +99,23 @@ def test_a_change_of_scale_by_a_million(likelihood, criterion):
     assert np.max(np.abs(before.mean[:200])) < 10
 
 
+def test_units_in_which_variances_have_no_squares_are_refused():
+    rng = np.random.default_rng(0)
+    X = 1.5 * rng.normal(size=(300, 2))
+    Y = np.sin(2 * X[:, :1]) + 0.1 * rng.normal(size=(300, 1))
+    small = OnlineProcess(RBF(1.0), Gaussian(0.01), max_basis=40)
+    small.learn(X, Y)
+    large = OnlineProcess(1e138 * RBF(1.0), Gaussian(1e136), max_basis=40)
+    large.learn(X, 1e69 * Y)
+    np.testing.assert_allclose(
+        1e-69 * large.posterior().mean(X), small.posterior().mean(X), rtol=1e-6, atol=1e-9
+    )
+    process = OnlineProcess(1e160 * RBF(1.0), Gaussian(1e158), max_basis=40)
+    with pytest.raises(ValueError, match=r"variances up to 1e\+160 .* other units"):
+        process.learn(X, 1e80 * Y)
+    assert process.n_basis == 0
+
+
 @pytest.mark.parametrize("criterion", ["mean", "kl"])
 @pytest.mark.parametrize("forget", [0.0, 0.01])
 @pytest.mark.parametrize("noise", [1e-10, 1e-14])

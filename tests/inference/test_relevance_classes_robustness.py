@@ -17,7 +17,7 @@ from mercer.inference.relevance_classes import (
     solve,
 )
 from mercer.kernels import RBF
-from mercer.likelihoods import Gaussian, Laplace, Logistic, SoftLabels, StudentT
+from mercer.likelihoods import Gaussian, Laplace, Logistic, Probit, SoftLabels, StudentT
 
 from .relevance_cases import Flat
 from .relevance_class_cases import circles, sectors
@@ -49,6 +49,26 @@ def test_separable_classes(algorithm, margin):
     for Phi in (X, np.hstack([RBF(1.0)(X, X), np.ones((60, 1))])):
         fit = fitted(Phi, y, algorithm)
         assert np.all(np.sign(fit.latent) == y)
+
+
+@pytest.mark.parametrize("algorithm", ["fast", "fixed_point"])
+@pytest.mark.parametrize("noise", [1e-5, 30.0, 1e6])
+def test_only_the_ratio_of_probit_noise_to_the_function_matters(algorithm, noise):
+    # separable, so that the floor of the precisions is reached: it is in units of the noise
+    X = np.sort(np.random.default_rng(0).normal(size=(40, 1)), axis=0)
+    y = np.where(X[:, 0] > 0, 1.0, -1.0)
+    columns = JoinedColumns([KernelColumns(RBF(1.0), X), ArrayColumns(np.ones((40, 1)))])
+
+    def fit(std):
+        own = ClassesProblem(columns, y, np.zeros(40), None, Flat(), Probit(std), always=(40,))
+        return solve(own, algorithm)
+
+    one, other = fit(1.0), fit(noise)
+    squares = np.mean(columns.take(one.indices) ** 2, axis=0)
+    assert np.min(one.precisions / squares) < 0.0101
+    # as far as steps that gain less than 1e-2 nats are looked for
+    assert abs(other.log_evidence - one.log_evidence) < 1e-2
+    np.testing.assert_allclose(other.latent / noise, one.latent, atol=0.1)
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)

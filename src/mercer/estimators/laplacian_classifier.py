@@ -64,7 +64,9 @@ optimizer, n_restarts, max_iter, random_state, verbose
     kernel_, mean_, prior_, coef_, basis_indices_, function_indices_, n_active_, objective_, \
 dual_objective_, gap_, status_, posterior_, predictive_, path_, history_, n_iter_
         As in `LaplacianProcessRegressor`, lists for several classes where those are for several
-        targets. `coef_` and the objectives are those of what is minimised.
+        targets. `coef_` and the objectives are those of what is minimised. Where functions separate
+        the labels the objective falls towards 0, and so `status_` is "certified" too if it is above
+        the dual one by no more than 1e-9 of what it is at f = 0, or 1e-6 `tol` of that.
     n_features_in_, feature_names_in_ : as in `GPClassifier`
 
     See Also

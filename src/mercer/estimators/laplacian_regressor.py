@@ -117,7 +117,8 @@ class LaplacianProcessRegressor(LaplacianProcess, BayesianRegressor):
         The difference of both, in units of the first. With "feature_selection" it is that of the
         last convex problem: the mode is a local one.
     status_ : str
-        "certified" if the gap is at most `tol`, else "stopped"; "interrupted" after Ctrl-C, if it
+        "certified" if the gap is at most `tol`, or the objective no more than rounding makes of
+        nothing, whatever part of that the gap is; else "stopped"; "interrupted" after Ctrl-C, if it
         was while kernels or penalties were compared too: the gap is that of the model as it is.
     posterior_, predictive_ : Posterior
         The process, degenerate: linear in the functions in use. Of several targets there is a list
@@ -157,7 +158,9 @@ class LaplacianProcessRegressor(LaplacianProcess, BayesianRegressor):
     fold is solved for all penalties at once, noise is estimated from the fold's residuals (by n - k
     degrees of freedom) and the penalty is taken under which held-out rows have the highest density,
     error bars included. More than 5000 rows are sampled for that, more than 1000 to compare
-    kernels. With the noise given the prior scale alone is chosen, and the other way round. Several
+    kernels. With the noise given the prior scale alone is chosen, and the other way round: noise is
+    the penalty times a given prior scale, and at least that of the residuals where no function is
+    in use. There is a warning if the last penalty of the path makes it too large. Several
     targets share the kernel and have all else of their own; their noise is in units of
     ``predictive_.scale``.
 

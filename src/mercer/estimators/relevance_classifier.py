@@ -99,8 +99,8 @@ likelihood_, mean_, posterior_, predictive_, history_, n_iter_, status_
     it where predictions are to be fast, or the kernel is no covariance.
 
     Where functions separate the classes nothing bounds their weights but a floor of the precisions,
-    which lets each function move f by ten, the root mean square over the rows: how sure
-    probabilities are comes from there. A hyperprior that is not flat, such as
+    which lets each function move f by ten (times the noise of `Probit`), the root mean square over
+    the rows: how sure probabilities are comes from there. A hyperprior that is not flat, such as
     ``GammaPrecision(1.0, 1.0)``, says it otherwise.
 
     Far from all relevance vectors probabilities go back to those of the mean, as if that were

@@ -52,7 +52,10 @@ class NoiseModel:
         if noise is None or not (noise.is_open or noise.shapes_the_loss):
             return self.now
         if self.prior_scale is not None and noise.is_open:
-            noise = replace(noise, spec=noise.with_unit(self._unit_at(lam)))
+            unit = self._unit_at(lam)
+            if not len(solution.indices) and self.prior is not WeightDecay:
+                unit = max(unit, self._unit_of_nothing(problem, solution))
+            noise = replace(noise, spec=noise.with_unit(unit))
             if not noise.shapes_the_loss:
                 return noise.spec
         weights = _weights(problem)
@@ -96,6 +99,20 @@ class NoiseModel:
         if self.prior is WeightDecay:
             return lam * self.prior_scale * (lam * self.prior_scale / self.unit)
         return lam * self.prior_scale
+
+    def _unit_of_nothing(self, problem: ExpansionProblem, solution: Expansion) -> float:
+        """Return the unit by the residuals of a solution without functions; 0 if none is left.
+
+        All larger penalties have that solution too, so that a given prior scale allows more noise.
+        """
+        assert self.noise is not None
+        weights = _weights(problem)
+        total = float(np.sum(weights))
+        freedom = total - problem.n_free
+        if freedom <= _FREEDOM * total:
+            return 0.0
+        residual = problem.loss.y - solution.latent
+        return unit_of(self.noise.estimate(residual, weights, freedom))
 
     def _used(self, problem: ExpansionProblem, solution: Expansion, lam: float) -> float:
         """Return how many coefficients the rows have determined."""

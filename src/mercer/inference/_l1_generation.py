@@ -137,7 +137,11 @@ class Generation:
         return penalties
 
     def solve(self, lam: ArrayLike) -> Expansion:
-        """Return the solution for penalties lam, one number or (size,)."""
+        """Return the solution for penalties lam, one number or (size,).
+
+        A linear programme that cannot be solved leaves what there is, or, where nothing is in use
+        yet, raises ArithmeticError.
+        """
         penalties, is_new = self.begin(lam), not len(self.indices)
         found = self.state(self.restricted.solve(penalties[self.indices]), penalties)
         try:
@@ -158,6 +162,10 @@ class Generation:
                 found = self.state(solved, penalties, found.dual, found.n_passes)
         except KeyboardInterrupt:
             return found._replace(status="interrupted")
+        except ArithmeticError:
+            if not len(found.indices):
+                raise
+            return found._replace(status="stopped", n_columns=self.n_formed)
 
     def _over_sample(self, penalties: Floats, u: Floats) -> Iterator[Solved]:
         """Solve with columns of a sample, until none of it violates its condition by much.

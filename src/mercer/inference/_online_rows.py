@@ -20,6 +20,8 @@ Floats = NDArray[np.float64]
 
 # A row of more weight than this is learned in as many steps, of a power of the likelihood each.
 _STEPS = 100
+# Prior variances at the most: the recursion multiplies two of them.
+_LARGEST = 1e140
 
 
 def block_of(
@@ -36,6 +38,11 @@ def block_of(
     features : array of shape (b, r)
         Explicit functions, of a degenerate process phi(x) itself.
     covariances : int
+
+    Raises
+    ------
+    ValueError
+        If prior variances are too large for what is made of them.
     """
     b, shape = len(X), Y.shape
     values, variances = np.empty((b, 0)), np.zeros(b)
@@ -43,6 +50,12 @@ def block_of(
         # In one call: what rows of the block have with each other is found twice, which costs less
         # than a call for each half.
         values, variances = kernel(X, rows), np.array(kernel.diag(X), dtype=float)
+        if not np.all(variances <= _LARGEST):
+            raise ValueError(
+                f"the kernel has variances up to {np.max(variances):.3g} at the rows, where "
+                f"{_LARGEST:.0e} is the most whose squares doubles hold: give the targets in other "
+                "units, with a kernel and a likelihood for these"
+            )
     mean, spread = np.zeros(shape), np.zeros((b, covariances))
     return Block(values, variances, features, Y, np.zeros(shape), w, mean, spread, np.zeros(b))
 

@@ -41,7 +41,7 @@ class ClassUpdates(Together):
     ) -> None:
         super().__init__(Penalty(hyperprior), always, algorithm, tol, report)
         self.table, self.sites = table, sites
-        self.widths, zero = widths_of(table)
+        self.widths, zero = widths_of(table, sites)
         self._there = ~zero
         self._near: tuple[Indices, Floats] | None = None
 

@@ -76,7 +76,7 @@ class Growth(ABC):
         self.table, self.sites, self.tol, self._report = table, sites, tol, report
         self.penalty = Penalty(hyperprior)
         self._always = np.unique(np.asarray(always, dtype=np.intp))
-        self.widths, self._zero = widths_of(table)
+        self.widths, self._zero = widths_of(table, sites)
         self.history: list[float] = []
         self.n_steps = 0
         self._aside: set[int] = set()
@@ -319,11 +319,12 @@ class Growth(ABC):
         return not self.add_one()
 
 
-def widths_of(table: Table) -> tuple[Floats, NDArray[np.bool_]]:
+def widths_of(table: Table, sites: Sites) -> tuple[Floats, NDArray[np.bool_]]:
     """Return the mean squares (M,) of functions under the rows' weights, and which are all but 0.
 
-    These are given 1; a section of a kernel is, at rows that are all far from its centre.
+    In units of the latent numbers'. Those that are all but 0 are given 1; a section of a kernel is,
+    at rows that are all far from its centre.
     """
     table.weigh(table.weights)
     zero = table.D <= _TINY * np.max(table.D)
-    return np.where(zero, 1.0, table.D / table.weight), zero
+    return np.where(zero, 1.0, table.D / table.weight) / sites.unit / sites.unit, zero

@@ -29,10 +29,10 @@ __all__ = ["LARGEST", "SMALLEST", "Laplace", "Moments", "moments"]
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-# Precisions in units of the function's mean square. At the least a latent number has a prior
-# deviation of 10: nothing else bounds the coefficients of separable classes, whose posterior is by
-# Laplace's method nearly as wide as the prior, so that averages over it know no label. At the
-# largest nothing is left but rounding.
+# Precisions in units of the function's mean square, latent numbers in the unit of their sites. At
+# the least one has a prior deviation of 10: nothing else bounds the coefficients of separable
+# classes, whose posterior is by Laplace's method nearly as wide as the prior, so that averages over
+# it know no label. At the largest nothing is left but rounding.
 SMALLEST, LARGEST = 1e-2, 1e14
 # A gradient that is as good as 0.
 _FLAT = 1e-5
@@ -73,7 +73,7 @@ class Laplace:
     sites : Sites
     penalty : Penalty
     Phi : (n, k)
-    widths : (k,) their mean squares
+    widths : (k,) their mean squares, latent numbers in the unit of the sites
     """
 
     def __init__(self, sites: Sites, penalty: Penalty, Phi: Floats, widths: Floats) -> None:

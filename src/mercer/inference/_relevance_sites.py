@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax, softmax
 
-from mercer.likelihoods import Likelihood, Softmax
+from mercer.likelihoods import Likelihood, Probit, Softmax
 
 __all__ = ["ClassSites", "ScalarSites", "Sites", "contrasts"]
 
@@ -25,6 +25,8 @@ class Sites(Protocol):
 
     #: q, the latent numbers of a row.
     width: int
+    #: What latent numbers are measured in: the deviation of a probit's noise, or 1.
+    unit: float
 
     def value(self, t: Floats) -> float:
         """Return the log likelihood at t (n, q); -inf where it is no number."""
@@ -50,6 +52,7 @@ class ScalarSites:
         self, likelihood: Likelihood, y: Floats, mean: Floats, weights: Floats | None
     ) -> None:
         self.likelihood, self.y, self.mean, self.weights = likelihood, y, mean, weights
+        self.unit = float(likelihood.noise_std) if isinstance(likelihood, Probit) else 1.0
 
     def value(self, t: Floats) -> float:
         """Return the log likelihood."""
@@ -90,6 +93,8 @@ class ClassSites:
     Y, mean : (n, P) distributions of the labels, and the part of F that is fixed
     weights : (n,) or None
     """
+
+    unit = 1.0
 
     def __init__(self, Y: Floats, mean: Floats, weights: Floats | None) -> None:
         self.Y, self.mean, self.weights = Y, mean, weights

@@ -25,7 +25,8 @@ and F - D is the certificate of a solution.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
 
@@ -153,12 +154,11 @@ class Solver:
         """Return the most probable expansion for a penalty."""
         self._check(lam)
         if self.prior is WeightDecay:
-            found = self._decayed(lam)
-        elif self.prior is FeatureSelection:
-            found = self._selected(lam, None if self.start is None else self._begun())
-        else:
-            found = _judged(self.work, self.generation.solve(lam), self.tol)
-        return found
+            return self._decayed(lam)
+        with _programmes_in_words(lam):
+            if self.prior is FeatureSelection:
+                return self._selected(lam, None if self.start is None else self._begun())
+            return _judged(self.work, self.generation.solve(lam), self.tol)
 
     def path(self, lams: Sequence[float] | Floats) -> list[Expansion]:
         """Return the most probable expansions for penalties that descend.
@@ -174,15 +174,16 @@ class Solver:
             self._check(lam)
         if any(a < b for a, b in pairwise(values)):
             raise ValueError(f"penalties of a path must descend, got {values!r}")
-        if self.prior is Laplacian:
-            found = solve_path(self.generation, values)
-            return [_judged(self.work, one, self.tol) for one in found]
         founds: list[Expansion] = []
-        for lam in values:
-            decays = self.prior is WeightDecay
-            founds.append(self._decayed(lam) if decays else self._selected(lam, None))
-            if founds[-1].status == "interrupted":
-                break
+        with _programmes_in_words(values[-1]):
+            if self.prior is Laplacian:
+                found = solve_path(self.generation, values)
+                return [_judged(self.work, one, self.tol) for one in found]
+            for lam in values:
+                decays = self.prior is WeightDecay
+                founds.append(self._decayed(lam) if decays else self._selected(lam, None))
+                if founds[-1].status == "interrupted":
+                    break
         return founds
 
     def _tell(self, found: Expansion) -> None:
@@ -216,6 +217,18 @@ class Solver:
                 f"lam = {lam!r} makes weight decay of {decay(self.problem, lam):.3g} theta^2, "
                 "beyond what doubles can hold"
             )
+
+
+@contextmanager
+def _programmes_in_words(lam: float) -> Iterator[None]:
+    """Say what may help where a linear programme cannot be solved, for penalties down to lam."""
+    try:
+        yield
+    except ArithmeticError as failed:
+        raise ValueError(
+            f"{failed}. Penalties of {lam:.3g} are nothing beside the functions, or too much: give "
+            "a smaller prior_scale, or a likelihood of more noise"
+        ) from failed
 
 
 def _judged(work: Reduced, found: Expansion, tol: float) -> Expansion:

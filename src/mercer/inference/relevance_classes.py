@@ -77,7 +77,7 @@ def solve(
 
     Ctrl-C, also from within `report`, ends the search, and the best model so far is returned. Rows
     that functions can separate bound no coefficient; the precisions do, and have a floor at which a
-    latent number has a prior deviation of 10.
+    latent number has a prior deviation of 10, in units of the noise of a probit likelihood.
 
     Parameters
     ----------
