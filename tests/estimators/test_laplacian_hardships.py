@@ -16,6 +16,7 @@ from mercer import (
 )
 from mercer.cli.summary import with_options
 from mercer.errors import ConvergenceWarning, MercerWarning, UndeterminedWarning
+from mercer.inference._l1_generation import Generation
 from mercer.kernels import RBF, Callable
 from mercer.likelihoods import EpsilonInsensitive, Gaussian, Huber, Laplace
 
@@ -197,3 +198,22 @@ def test_a_stream_that_leaves_the_region_teaches_nothing_unless_it_is_lifted():
     assert np.max(weights.predict(far, return_std=True, latent=True)[1]) < 1e-6
     assert np.max(np.abs(lifted.predict(far) - 5.0)) < 1.0
     np.testing.assert_allclose(weights.predict(X), model.predict(X), atol=1e-6)
+
+
+def test_a_fit_of_which_nothing_is_proved_is_not_told_to_raise_tol(monkeypatch):
+    sound, calls = Generation.solve, []
+
+    def failing(self, lam):
+        calls.append(lam)
+        if len(calls) > 1:  # after that of the Laplacian prior
+            raise ArithmeticError("the linear programme was not solved: Unknown")
+        return sound(self, lam)
+
+    monkeypatch.setattr(Generation, "solve", failing)
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    model = LaplacianProcessRegressor(
+        RBF(1.0), Laplace(0.1), prior="feature_selection", prior_scale=1.0, optimizer=None
+    )
+    with pytest.warns(ConvergenceWarning, match="proved is 1; try a smaller prior_scale"):
+        model.fit(X, X[:, 0])
+    assert model.status_ == "stopped" and model.n_active_ > 0

@@ -201,7 +201,7 @@ _INSTEAD = [
     (r"; raise max_basis, with warm_start.*", "; SparseGreedyGPRegressor in Python has max_basis"),
     (r"; give `noise` if it is known", ""),
     (r"robust=True leaves these", "--robust leaves these"),
-    (r"try a wider kernel, or give `noise`", "try another --kernel"),
+    (r"give `noise`, or try a wider kernel or GPRegressor", "try another --kernel or --method gp"),
     (
         r"raise (?:their limit, `(max_steps)` of an estimator|(max_iter))",
         r"the estimator in Python has \1\2 to raise",

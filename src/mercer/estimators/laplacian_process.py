@@ -248,6 +248,8 @@ class LaplacianProcess(ExpansionProcess):
             status, remedy = "stopped", "raise tol"
             if self.max_active is not None:
                 remedy = "raise max_active, or tol"
+            elif self.gap_ >= 1.0:  # the solver gave up before there was a proof of anything
+                remedy = "try a smaller prior_scale, or another kernel or likelihood"
         shown = f"{self.gap_:.3g}"
         if float(shown) <= self.tol < self.gap_:
             shown = f"just above that, {self.gap_:.9g}"

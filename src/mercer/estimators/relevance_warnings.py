@@ -67,7 +67,8 @@ def warn_of_many(frame: Frame, end: Ended, is_robust: bool, has_noise: bool) -> 
     noise = "give more `noise`" if has_noise else "give `noise`"
     warn(
         f"the functions have {determined:.0f} coefficients to follow {n} rows with, and error bars "
-        f"say little. {why}Otherwise try a wider kernel, or {noise}",
+        f"say little. {why}Otherwise {noise}, or try a wider kernel or GPRegressor, whose error "
+        "bars hold where columns are so many that nothing tells noise from the function",
         MercerWarning,
     )
 
