@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
+from mercer.inference import _online_rows
 from mercer.inference.online import OnlineProcess
 from mercer.kernels import RBF
 from mercer.likelihoods import (
@@ -218,3 +219,49 @@ def test_observations_that_overflow_are_skipped(name):
     assert np.all(np.isnan(before.log_density))
     for key, array in got.to_state()["arrays"].items():
         np.testing.assert_array_equal(array, state[key])
+
+
+def labels_of(n=120):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(n, 2))
+    y = np.where(X[:, 0] + 0.3 * rng.normal(size=n) > 0, 1.0, -1.0)
+    return X, y[:, None], rng.choice([0.0, 0.03, 0.4, 1.0, 1.7, 2.0], n)
+
+
+@pytest.mark.parametrize("likelihood", [Probit(0.7), Probit(0.0), Logistic()], ids=repr)
+@pytest.mark.parametrize("forget", [0.0, 0.02])
+def test_any_weights_of_labels_are_learned_in_the_compiled_loop(likelihood, forget, monkeypatch):
+    X, y, w = labels_of()
+    options = {"max_basis": 15, "forget": forget}
+    compiled, plain = process(likelihood, **options), process(likelihood, **options)
+
+    def no_row(*args):
+        raise AssertionError("a row was learned by Python")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_online_rows, "_learn_row", no_row)
+        before = compiled.learn(X, y, w)
+    monkeypatch.setattr(type(likelihood), "compiled_site", lambda self: None)
+    expected = plain.learn(X, y, w)
+    for a, b in zip(before, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-7, atol=1e-7)
+    for a, b in zip(
+        compiled.posterior().mean_and_var(X), plain.posterior().mean_and_var(X), strict=True
+    ):
+        np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("likelihood", "weight"), [(Probit(1e-3), 0.5), (Logistic(), 100.5), (Poisson(), 0.5)]
+)
+def test_weights_that_the_compiled_loop_does_not_take(likelihood, weight, monkeypatch):
+    X, y, _ = labels_of(4)
+    calls, row = [], _online_rows._learn_row
+
+    def counted(*args):
+        calls.append(args[4])
+        row(*args)
+
+    monkeypatch.setattr(_online_rows, "_learn_row", counted)
+    process(likelihood).learn(X, np.abs(y), np.full(4, weight))
+    assert calls == [0, 1, 2, 3]

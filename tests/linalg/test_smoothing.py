@@ -102,6 +102,41 @@ def test_differences(case):
         np.testing.assert_allclose(slope, want, rtol=1e-7, atol=1e-7)
 
 
+LABELS = [case for case in COMPILED if isinstance(case.likelihood, Logistic | Probit)]
+POWERS = [0.02, 0.3, 0.77, 1.6]
+
+
+def powered(likelihood, y, mean, var, power):
+    """log Z, q and r of a power, of each row by the compiled code, shape (3, n)."""
+    name, p = likelihood.compiled_site()
+    flat = zip(*(np.ravel(a).tolist() for a in (y, mean, var)), strict=True)
+    return np.array([compiled.powered(SITES.index(name), p, *row, power) for row in flat]).T
+
+
+@pytest.mark.parametrize("power", POWERS)
+@pytest.mark.parametrize("case", LABELS, ids=str)
+def test_powers_by_brute_force(case, power):
+    rows, (y, m, v) = grid(case, variances=[1e-6, 0.05, 0.99, 1.01, 20.0, 400.0])
+
+    def log_p(y):
+        return lambda f: np.maximum(power * case.log_p(y, f), -1e300)  # -inf for a step
+
+    want = [oracle.smoothed(log_p(y), m, v, case.places(y)) for y, m, v in rows]
+    got = powered(case.likelihood, y, m, v, power)
+    agree(in_units(got, v), in_units(np.array(want).T, v), 1e-9)
+
+
+@pytest.mark.parametrize("case", LABELS, ids=str)
+def test_powers_that_need_no_average(case):
+    y, m, v = grid(case)[1]
+    np.testing.assert_array_equal(
+        powered(case.likelihood, y, m, v, 1.0), site(case.likelihood, y, m, v)
+    )
+    if not case.likelihood.missing("derivatives"):
+        got = powered(case.likelihood, y, m, np.zeros(len(m)), 0.4)
+        np.testing.assert_allclose(got, 0.4 * site(case.likelihood, y, m, 0.0), rtol=1e-13)
+
+
 @every
 def test_no_variance(case):
     it = case.likelihood

@@ -20,6 +20,9 @@ Floats = NDArray[np.float64]
 
 # A row of more weight than this is learned in as many steps, of a power of the likelihood each.
 _STEPS = 100
+# Standard deviations of a function, in steps of a probit or of the logistic function, at the most,
+# whose averages of powers are compiled.
+_WIDEST = 100.0
 # Prior variances at the most: the recursion multiplies two of them.
 _LARGEST = 1e140
 
@@ -64,15 +67,12 @@ def learn_rows(A: Arrays, rules: Rules, block: Block, likelihood: Likelihood) ->
     """Learn the rows of a block in their order.
 
     The points there are have the first columns of the block's kernel matrix, in their order. One
-    compiled loop where the likelihood has a `compiled_site`, and rows a weight that it takes: any
-    for Gaussian noise, whole numbers to 100 for other. Else a call of `Tilted.moments` for each
-    step of each row.
+    compiled loop where the likelihood has a `compiled_site`, and rows a weight that it takes
+    (`_takes`). Else a call of `Tilted.moments` for each step of each row.
     """
     old = A.m
     site = likelihood.compiled_site()
-    steps = np.minimum(np.ceil(block.weights), _STEPS)
-    whole = np.all(block.weights == steps)
-    if site is None or not (whole or site[0] == "gaussian") or not recursion().COMPILED:
+    if site is None or not _takes(site, block) or not recursion().COMPILED:
         for i in np.flatnonzero(block.weights > 0):
             _learn_row(A, rules, block, likelihood, int(i), old)
         return
@@ -81,6 +81,24 @@ def learn_rows(A: Arrays, rules: Rules, block: Block, likelihood: Likelihood) ->
         done = recursion().advance(A, rules, block, kind, site[1], old, done)
         if A.whole[2]:
             refresh(A)
+
+
+def _takes(site: tuple[str, Floats], block: Block) -> bool:
+    """Whether a compiled site takes the weights of all rows.
+
+    Gaussian noise takes any, others up to 100: labels any of these, unless their function is so
+    much wider than the step between them that powers of it are long to average, others whole
+    numbers.
+    """
+    kind, parameters = site
+    if kind == "gaussian" or np.all(block.weights == np.minimum(np.ceil(block.weights), _STEPS)):
+        return True
+    if kind not in ("probit", "logistic") or np.max(block.weights) > _STEPS:
+        return False
+    unit = float(parameters[0]) if kind == "probit" else 1.0
+    # A prior variance there is, but of a degenerate process, whose functions have all of it.
+    widest = np.max(block.variances, initial=0.0)
+    return unit == 0.0 or (not block.features.size and bool(widest <= (_WIDEST * unit) ** 2))
 
 
 def _learn_row(

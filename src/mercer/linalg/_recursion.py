@@ -22,7 +22,7 @@ from mercer.linalg._recursion_steps import (
     predict,
     remove,
 )
-from mercer.linalg._smoothing import smoothed
+from mercer.linalg._smoothing import powered
 from mercer.linalg.recursion import Block
 from mercer.linalg.smoothing import SITES
 
@@ -51,8 +51,9 @@ def advance(A, rules, block, kind, parameters, old, start):  # type: ignore[no-u
         steps = 1 if kind == _GAUSSIAN else math.ceil(block.weights[i])
         power = block.weights[i] / steps
         site[:] = parameters
-        scale = 0.0
-        if power != 1.0:  # of Gaussian noise alone: N(y; f, s)^power is N(y; f, s/power) so often
+        scale, own = 0.0, power
+        if kind == _GAUSSIAN and power != 1.0:  # N(y; f, s)^power is N(y; f, s/power) so often
+            own = 1.0
             site[0] = parameters[0] / power
             scale = 0.5 * ((1.0 - power) * math.log(2.0 * math.pi * parameters[0]))
             scale -= 0.5 * math.log(power)
@@ -69,7 +70,7 @@ def advance(A, rules, block, kind, parameters, old, start):  # type: ignore[no-u
             for p in range(outputs):
                 c = p if covariances > 1 else 0
                 mean, var = A.mean[p] + block.offsets[i, p], gamma + A.spread[c]
-                value, A.q[p], A.r[c] = smoothed(kind, site, block.y[i, p], mean, var)
+                value, A.q[p], A.r[c] = powered(kind, site, block.y[i, p], mean, var, own)
                 total += value + scale
                 ok = ok and math.isfinite(value + A.q[p] + A.r[c])
                 if step == 0:

@@ -19,6 +19,7 @@ from mercer.linalg._smoothing_logistic import logistic as _logistic
 from mercer.linalg._smoothing_normal import LOG_ROOT_2PI as _LOG_ROOT_2PI
 from mercer.linalg._smoothing_normal import tail as _tail
 from mercer.linalg._smoothing_poisson import poisson as _poisson
+from mercer.linalg._smoothing_powers import power_of_label as _power_of_label
 from mercer.linalg._smoothing_student import student as _student
 from mercer.linalg.smoothing import SITES
 
@@ -128,3 +129,14 @@ def smoothed(kind, p, y, mean, var):  # type: ignore[no-untyped-def]
     else:
         log_z, q, r = _student(p[1], (y - mean) / s, var / (s * s))
     return log_z - p[2], q / s, r / (s * s)
+
+
+@njit(_Three(int64, GivenVector, float64, float64, float64, float64), **_MAP)
+def powered(kind, p, y, mean, var, power):  # type: ignore[no-untyped-def]
+    """`smoothed` of a power of the likelihood, above 0; of labels alone, if it is not 1."""
+    is_step = kind == _PROBIT and p[0] == 0.0  # whose powers are the step itself
+    if power == 1.0 or is_step:
+        return smoothed(kind, p, y, mean, var)
+    scale = p[0] if kind == _PROBIT else 0.0
+    log_z, q, r = _power_of_label(scale, y * mean, var, power)
+    return log_z, y * q, r
