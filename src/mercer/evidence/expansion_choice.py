@@ -15,7 +15,6 @@ from mercer.inference._expansion_path import Comparison, Path, descending, score
 from mercer.inference._expansion_problem import ExpansionProblem
 from mercer.inference._expansion_reduced import Reduced
 from mercer.inference._first_penalty import first_penalty, rounding_of_first
-from mercer.inference._losses_numbers import Insensitive
 from mercer.inference._residual_noise import Noise
 from mercer.likelihoods import Likelihood
 from mercer.priors import FeatureSelection, Laplacian
@@ -93,7 +92,7 @@ def _untold(
         )
     if targets.can_be_split and most > rounding_of_first(problem, options.prior):
         return None
-    if targets.can_be_split and isinstance(problem.loss, Insensitive) and problem.loss.zone > 0:
+    if targets.can_be_split and problem.zone > 0:
         zone, remedy = "epsilon of EpsilonInsensitive", "give a smaller epsilon"
         if isinstance(targets.noise, Noise) and targets.noise.shapes_the_loss:
             zone, remedy = f"{zone} is left open, and the one that was found", "give epsilon"

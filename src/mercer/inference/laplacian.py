@@ -92,7 +92,7 @@ def solve(
         with a continuous slope is minimised to rounding, and this decides on the status alone.
     start : Expansion, optional
         The solution of a problem nearby. It saves work alone, but under `FeatureSelection`, where
-        it decides in part which stationary point is found.
+        it decides in part which stationary point is found; `WeightDecay` has no use for it.
     max_active : int, optional
         How many columns may be formed, at the most; under `WeightDecay` all of them are.
     report : function, optional
@@ -164,8 +164,9 @@ class Solver:
         """Return the most probable expansions for penalties that descend.
 
         Each solution begins where the last one ended; those of squares come of one homotopy
-        (`_l1_path`). Under `FeatureSelection` each begins with the Laplacian prior's. After an
-        interruption those of lower penalties may be missing.
+        (`_l1_path`). Under `FeatureSelection` each begins with the Laplacian prior's, and under
+        `WeightDecay`, where the loss is linear in pieces, anew. After an interruption those of
+        lower penalties may be missing.
         """
         values = [float(lam) for lam in np.asarray(lams, dtype=float).reshape(-1)]
         if not values:
