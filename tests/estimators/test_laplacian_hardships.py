@@ -17,6 +17,7 @@ from mercer import (
 from mercer.cli.summary import with_options
 from mercer.errors import ConvergenceWarning, MercerWarning, UndeterminedWarning
 from mercer.inference._l1_generation import Generation
+from mercer.inference._l1_simplex import UnsolvedError
 from mercer.kernels import RBF, Callable
 from mercer.likelihoods import EpsilonInsensitive, Gaussian, Huber, Laplace
 
@@ -206,7 +207,7 @@ def test_a_fit_of_which_nothing_is_proved_is_not_told_to_raise_tol(monkeypatch):
     def failing(self, lam):
         calls.append(lam)
         if len(calls) > 1:  # after that of the Laplacian prior
-            raise ArithmeticError("the linear programme was not solved: Unknown")
+            raise UnsolvedError("the linear programme was not solved: Unknown")
         return sound(self, lam)
 
     monkeypatch.setattr(Generation, "solve", failing)

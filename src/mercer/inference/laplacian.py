@@ -37,6 +37,7 @@ from mercer.inference._expansion_problem import Expansion, ExpansionProblem
 from mercer.inference._expansion_reduced import Reduced
 from mercer.inference._l1_generation import Generation
 from mercer.inference._l1_path import solve_path
+from mercer.inference._l1_simplex import UnsolvedError
 from mercer.inference._largest_penalty import largest_penalty
 from mercer.inference._restricted import restricted
 from mercer.inference._reweighted import solve_reweighted
@@ -225,7 +226,7 @@ def _programmes_in_words(lam: float) -> Iterator[None]:
     """Say what may help where a linear programme cannot be solved, for penalties down to lam."""
     try:
         yield
-    except ArithmeticError as failed:
+    except UnsolvedError as failed:
         raise ValueError(
             f"{failed}. Penalties of {lam:.3g} are nothing beside the functions, or too much: give "
             "a smaller prior_scale, or a likelihood of more noise"
