@@ -322,8 +322,8 @@ class Growth(ABC):
 def widths_of(table: Table, sites: Sites) -> tuple[Floats, NDArray[np.bool_]]:
     """Return the mean squares (M,) of functions under the rows' weights, and which are all but 0.
 
-    In units of the latent numbers'. Those that are all but 0 are given 1; a section of a kernel is,
-    at rows that are all far from its centre.
+    Latent numbers are in the unit of their sites. Functions that are all but 0, as a section of a
+    kernel is at rows that are all far from its centre, are taken for ones.
     """
     table.weigh(table.weights)
     zero = table.D <= _TINY * np.max(table.D)
