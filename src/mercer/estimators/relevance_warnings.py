@@ -68,7 +68,7 @@ def warn_of_many(frame: Frame, end: Ended, is_robust: bool, has_noise: bool) -> 
     warn(
         f"the functions have {determined:.0f} coefficients to follow {n} rows with, and error bars "
         f"say little. {why}Otherwise {noise}, or try a wider kernel or GPRegressor, whose error "
-        "bars hold where columns are so many that nothing tells noise from the function",
+        "bars hold better where columns are so many that nothing tells noise from the function",
         MercerWarning,
     )
 
