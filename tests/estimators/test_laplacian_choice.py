@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from mercer import LaplacianProcessRegressor
+from mercer.cli.summary import with_options
 from mercer.errors import MercerWarning, UndeterminedWarning
 from mercer.estimators.laplacian_rows import merged
 from mercer.evidence.pattern_search import free_directions, search_kernel
@@ -119,8 +120,10 @@ def test_noise_beside_a_prior_scale_too_small_for_any_function(noise, wanted):
 def test_a_prior_scale_too_large_for_the_path_is_told_of():
     X, y = rows(60, 0, normal)
     options = {"prior_scale": 1e5, "optimizer": None, "n_folds": 3}
-    with pytest.warns(MercerWarning, match="noise and error bars are too large"):
+    with pytest.warns(MercerWarning, match="noise and error bars are too large") as caught:
         LaplacianProcessRegressor(RBF([1.0, 2.0]), n_penalties=12, **options).fit(X, y)
+    said = [with_options(str(one.message)) for one in caught]
+    assert any(text.endswith("too large. Give a smaller --prior-scale, or none") for text in said)
 
 
 @pytest.mark.parametrize("prior", ["weight_decay", "feature_selection"])

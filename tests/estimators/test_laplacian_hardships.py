@@ -17,6 +17,7 @@ from mercer import (
 from mercer.cli.summary import with_options
 from mercer.errors import ConvergenceWarning, MercerWarning, UndeterminedWarning
 from mercer.inference._l1_generation import Generation
+from mercer.inference._l1_simplex import UnsolvedError
 from mercer.kernels import RBF, Callable
 from mercer.likelihoods import EpsilonInsensitive, Gaussian, Huber, Laplace
 
@@ -206,7 +207,7 @@ def test_a_fit_of_which_nothing_is_proved_is_not_told_to_raise_tol(monkeypatch):
     def failing(self, lam):
         calls.append(lam)
         if len(calls) > 1:  # after that of the Laplacian prior
-            raise ArithmeticError("the linear programme was not solved: Unknown")
+            raise UnsolvedError("the linear programme was not solved: Unknown")
         return sound(self, lam)
 
     monkeypatch.setattr(Generation, "solve", failing)
@@ -214,6 +215,8 @@ def test_a_fit_of_which_nothing_is_proved_is_not_told_to_raise_tol(monkeypatch):
     model = LaplacianProcessRegressor(
         RBF(1.0), Laplace(0.1), prior="feature_selection", prior_scale=1.0, optimizer=None
     )
-    with pytest.warns(ConvergenceWarning, match="proved is 1; try a smaller prior_scale"):
+    with pytest.warns(ConvergenceWarning, match="proved is 1; try a smaller prior_scale") as caught:
         model.fit(X, X[:, 0])
+    said = with_options(str(caught[0].message))
+    assert said.endswith("a smaller --prior-scale, or another --kernel or --likelihood")
     assert model.status_ == "stopped" and model.n_active_ > 0

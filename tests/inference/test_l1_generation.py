@@ -11,6 +11,7 @@ from mercer.inference import _l1_generation
 from mercer.inference._columns import ArrayColumns, KernelColumns
 from mercer.inference._l1_generation import Generation, shrinkage, worst_columns
 from mercer.inference._l1_quadratic import minimise_l1
+from mercer.inference._l1_simplex import UnsolvedError
 from mercer.inference._l1_squares import Squares
 from mercer.kernels import RBF, Tanh
 
@@ -171,25 +172,38 @@ def test_interruption_returns_what_there_is():
     np.testing.assert_allclose(found.latent, f, atol=1e-9)
 
 
-@pytest.mark.parametrize("solved", [1, 3])
-def test_a_programme_that_fails_leaves_what_there_is(solved):
+def failing_after(solved, error):
     class Failing(Squares):
         left = solved
 
         def solve(self, lam):
             if not self.left:
-                raise ArithmeticError("the linear programme was not solved: Unknown")
+                raise error
             self.left -= 1
             return super().solve(lam)
 
-    work = Generation(KernelColumns(RBF(1.0), X), Failing(Y))
-    if solved == 1:  # with nothing in use
-        with pytest.raises(ArithmeticError, match="was not solved"):
-            work.solve(1e-3 * LAM)
-        return
-    found = work.solve(1e-3 * LAM)
+    return Generation(KernelColumns(RBF(1.0), X), Failing(Y))
+
+
+def test_a_programme_that_fails_leaves_what_there_is():
+    error = UnsolvedError("the linear programme was not solved: Unknown")
+    found = failing_after(3, error).solve(1e-3 * LAM)
     assert found.status == "stopped" and len(found.indices)
-    assert found.dual <= found.objective
+    assert 0.0 <= found.dual <= found.objective
+    with pytest.raises(UnsolvedError, match="was not solved"):  # with nothing in use
+        failing_after(1, error).solve(1e-3 * LAM)
+
+
+def test_a_programme_that_fails_at_once_leaves_nothing():
+    work = failing_after(3, UnsolvedError("the linear programme was not solved: Unknown"))
+    work.solve(1e-3 * LAM)
+    with pytest.raises(UnsolvedError, match="was not solved"):  # though functions are in use
+        work.solve(1e-4 * LAM)
+
+
+def test_other_errors_of_arithmetic_are_not_taken_for_programmes_that_fail():
+    with pytest.raises(ZeroDivisionError, match="a mistake"):
+        failing_after(3, ZeroDivisionError("a mistake")).solve(1e-3 * LAM)
 
 
 def test_a_limit_on_columns():

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from mercer.inference._columns import ArrayColumns, KernelColumns
 from mercer.inference._expansion_problem import ExpansionProblem
 from mercer.inference._l1_generation import Generation
+from mercer.inference._l1_simplex import UnsolvedError
 from mercer.inference.laplacian import PRIORS, largest_penalty, path, solve
 from mercer.kernels import RBF, Tanh
 from mercer.likelihoods import EpsilonInsensitive, Gaussian, Huber, Laplace
@@ -245,7 +246,7 @@ def test_an_interruption_leaves_the_best_so_far(prior):
 @pytest.mark.parametrize("prior", [Laplacian, FeatureSelection])
 def test_a_programme_that_cannot_be_solved(prior, monkeypatch):
     def failing(self, lam):
-        raise ArithmeticError("the linear programme was not solved: Unknown")
+        raise UnsolvedError("the linear programme was not solved: Unknown")
 
     monkeypatch.setattr(Generation, "solve", failing)
     words = r"was not solved: Unknown.* 0\.5 are nothing .* give a smaller prior_scale"

@@ -170,7 +170,7 @@ def test_steps_that_are_too_few():
 
 
 @pytest.mark.filterwarnings("ignore:the evidence was still increasing")
-@pytest.mark.parametrize("most", [5, 10, 15])
+@pytest.mark.parametrize("most", [5, 8, 10, 15, 16, 26])  # trials at the end are steps too
 def test_a_growing_model_takes_no_more_steps_than_it_may(most):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((150, 2))
@@ -180,7 +180,19 @@ def test_a_growing_model_takes_no_more_steps_than_it_may(most):
         fit = solve(ClassesProblem(columns, y, np.zeros(150), None, Flat()), max_iter=most)
         assert fit.status == "stopped" and fit.n_iterations == most
     own = MultinomialProblem(columns, np.eye(3)[c], np.zeros((150, 3)), None, Flat())
-    assert multinomial(own, max_iter=most).n_iterations == most
+    fit = multinomial(own, max_iter=most)
+    assert fit.status == "stopped" and fit.n_iterations == most
+
+
+@pytest.mark.filterwarnings("ignore:the evidence was still increasing")
+@pytest.mark.parametrize("width, of, most", [(0.3, 0, 24), (0.3, 0, 25), (0.7, 2, 19)])
+def test_functions_that_come_together_are_no_more_than_steps_left(width, of, most):
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((150, 2))
+    height = np.sin(2 * X[:, 0]) + X[:, 1] + 0.3 * rng.standard_normal(150)
+    y = np.where(np.digitize(height, [-0.5, 0.5]) == of, 1.0, -1.0)
+    own = ClassesProblem(KernelColumns(RBF(width), X), y, np.zeros(150), None, Flat())
+    assert solve(own, max_iter=most).n_iterations == most
 
 
 # --- bad input ------------------------------------------------------------------------------------

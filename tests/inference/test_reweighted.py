@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from mercer.inference._l1_generation import Generation
+from mercer.inference._l1_simplex import UnsolvedError
 from mercer.inference.laplacian import solve
 from mercer.priors import FeatureSelection, Laplacian
 
@@ -70,7 +71,7 @@ def test_a_programme_that_is_given_up_is_the_last(name, solved, monkeypatch):
     def failing(self, lam):
         calls.append(lam)
         if len(calls) > 1 + solved:  # the first is for the Laplacian prior
-            raise ArithmeticError("the linear programme was not solved: Unknown")
+            raise UnsolvedError("the linear programme was not solved: Unknown")
         return sound(self, lam)
 
     monkeypatch.setattr(Generation, "solve", failing)

@@ -207,6 +207,14 @@ _INSTEAD = [
         r"the estimator in Python has \1\2 to raise",
     ),
     (r"another kernel, or a larger prior_scale", "another --kernel, or a larger --prior-scale"),
+    (
+        r"Give likelihood too, a smaller prior_scale or none, .*",
+        "Give a smaller --prior-scale, or none",
+    ),
+    (
+        r"a smaller prior_scale, or another kernel or likelihood",
+        "a smaller --prior-scale, or another --kernel or --likelihood",
+    ),
     (r", or give likelihood and prior_scale", ""),
     (r"; give epsilon$", "; try another --likelihood"),
     (r"\. augment=True has them grow.*", ""),

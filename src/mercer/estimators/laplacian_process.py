@@ -19,17 +19,15 @@ from mercer.estimators.options import as_generator
 from mercer.estimators.preparation import all_or_nothing
 from mercer.estimators.rows import is_precomputed
 from mercer.estimators.search import report_of
-from mercer.evidence.expansion_choice import choose, larger
+from mercer.evidence.expansion_choice import choose, larger, wants_less_noise
 from mercer.evidence.expansion_fit import fit_targets
 from mercer.evidence.expansion_targets import Chosen, Fitted, Options, Targets
 from mercer.evidence.optimum import Report, tell
 from mercer.evidence.pattern_search import KernelSearch
 from mercer.inference._columns import Columns
-from mercer.inference._residual_noise import Noise
 from mercer.likelihoods import Gaussian
 from mercer.means import Mean
 from mercer.posterior import Posterior
-from mercer.priors import WeightDecay
 
 __all__ = ["LaplacianProcess"]
 
@@ -39,8 +37,6 @@ Floats = NDArray[np.float64]
 _CHOICE_ROWS = 5000
 # The worst that can be said of several functions comes first.
 _STATUS = ("interrupted", "stopped", "certified")
-# Nats a row that the last step of a path gains where noise is still much too large.
-_GAIN = 0.1
 
 
 class LaplacianProcess(ExpansionProcess):
@@ -273,7 +269,7 @@ def _choose(table: Columns, targets: Targets, options: Options, report: Report |
     chosen = choose(table, targets, options)
     if chosen.path is not None:
         tell(report, f"the penalty is {chosen.penalty:.3g}, chosen by {len(targets.y)} rows")
-    if options.prior_scale is not None and _wants_less_noise(targets, options, chosen):
+    if wants_less_noise(targets, options, chosen):
         warn(
             "prior_scale is so large that there is less noise than a path of "
             f"n_penalties={options.n_penalties} reaches: noise and error bars are too large. "
@@ -290,18 +286,3 @@ def _choose(table: Columns, targets: Targets, options: Options, report: Report |
             UndeterminedWarning,
         )
     return chosen
-
-
-def _wants_less_noise(targets: Targets, options: Options, chosen: Chosen) -> bool:
-    """Whether held-out rows want much less noise than the last penalty of a path has.
-
-    Noise is in proportion to it, but for weight decay, of which nothing is said; a fifth of a
-    decade less of a variance that is far too large gains 0.23 nats a row.
-    """
-    path, noise = chosen.path, targets.noise
-    if path is None or not (isinstance(noise, Noise) and noise.is_open and path.is_whole):
-        return False
-    if options.prior is WeightDecay or not 1 < len(path.penalties) == options.n_penalties:
-        return False
-    before, last = path.values[-2:]
-    return bool(chosen.penalty == path.penalties[-1] and last - before > _GAIN)

@@ -52,14 +52,14 @@ def warn_of_many(frame: Frame, end: Ended, is_robust: bool, has_noise: bool) -> 
     has_noise : whether the variance of the noise was given
     """
     rows = frame.model.rows
-    n, most = len(rows.Y), max(len(machine.fit.indices) for machine in end.machines)
-    if n < _FEW or end.status == "interrupted" or most <= _OUTLIERS * n:
+    n = len(rows.Y)
+    if n < _FEW or end.status == "interrupted":
         return
     is_far = not is_robust and any(_has_outliers(y, rows.weights) for y in rows.Y.T)
     limit = (_OUTLIERS if is_far else _MANY) * n
-    if most <= limit:
-        return
-    determined = max(machine.fit.n_determined for machine in end.machines)
+    # what rows determine takes a factor's inverse, and is no more than there are functions
+    many = [machine.fit for machine in end.machines if len(machine.fit.indices) > limit]
+    determined = max((fit.n_determined for fit in many), default=0.0)
     if determined <= limit:
         return
     why = "Some targets are far" if is_far else "If targets are far"
@@ -68,7 +68,7 @@ def warn_of_many(frame: Frame, end: Ended, is_robust: bool, has_noise: bool) -> 
     warn(
         f"the functions have {determined:.0f} coefficients to follow {n} rows with, and error bars "
         f"say little. {why}Otherwise {noise}, or try a wider kernel or GPRegressor, whose error "
-        "bars hold where columns are so many that nothing tells noise from the function",
+        "bars hold better where columns are so many that nothing tells noise from the function",
         MercerWarning,
     )
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from mercer.inference._columns import Columns
 from mercer.inference._losses import Loss
+from mercer.inference._losses_numbers import Insensitive
 from mercer.inference._unit_loss import unit_loss
 
 __all__ = ["Expansion", "ExpansionProblem"]
@@ -121,6 +122,11 @@ class ExpansionProblem:
     def curvature(self, f: Floats) -> Floats:
         """Return w loss''(f), (n,)."""
         return self.weighted(self.loss.curvature(f))
+
+    @property
+    def zone(self) -> float:
+        """The residual below which the loss is 0; 0 for losses without such a zone."""
+        return self.loss.zone if isinstance(self.loss, Insensitive) else 0.0
 
     def reach(self) -> tuple[Floats, Floats]:
         """Return the least and the greatest pull of each row, (n,) both."""

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mercer.inference._columns import Columns
 from mercer.inference._expansion_problem import Expansion
+from mercer.inference._l1_simplex import UnsolvedError
 
 __all__ = [
     "Generation",
@@ -139,8 +140,8 @@ class Generation:
     def solve(self, lam: ArrayLike) -> Expansion:
         """Return the solution for penalties lam, one number or (size,).
 
-        A linear programme that cannot be solved leaves what there is, or, where nothing is in use
-        yet, raises ArithmeticError.
+        A linear programme that cannot be solved leaves what the one before it has found. If that
+        is nothing, or it is the first for these penalties, UnsolvedError is raised.
         """
         penalties, is_new = self.begin(lam), not len(self.indices)
         found = self.state(self.restricted.solve(penalties[self.indices]), penalties)
@@ -162,7 +163,7 @@ class Generation:
                 found = self.state(solved, penalties, found.dual, found.n_passes)
         except KeyboardInterrupt:
             return found._replace(status="interrupted")
-        except ArithmeticError:
+        except UnsolvedError:
             if not len(found.indices):
                 raise
             return found._replace(status="stopped", n_columns=self.n_formed)

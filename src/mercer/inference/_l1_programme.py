@@ -28,7 +28,6 @@ from mercer.inference._column_blocks import ColumnBlocks
 from mercer.inference._expansion_problem import ExpansionProblem
 from mercer.inference._l1_generation import Solved
 from mercer.inference._l1_simplex import Vertex, solver_of
-from mercer.inference._losses_numbers import Insensitive
 
 __all__ = ["Programme"]
 
@@ -54,7 +53,7 @@ class Programme:
         self.problem = problem
         loss = problem.loss
         low, high = problem.reach()
-        self.zone = loss.zone if isinstance(loss, Insensitive) else 0.0
+        self.zone = problem.zone
         # rows of weight 0 have no pull
         self.kept = np.flatnonzero(high > low)
         self.target = (loss.y - problem.mean)[self.kept]  # (n',)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-__all__ = ["Solver", "Vertex", "solver_of"]
+__all__ = ["Solver", "UnsolvedError", "Vertex", "solver_of"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -24,6 +24,10 @@ _EXACT = 1e-9
 # Of a solution that comes without its basis: pulls so near to a bound are at it, and multipliers of
 # rows that are smaller are 0.
 _NEAR = 1e-8
+
+
+class UnsolvedError(ArithmeticError):
+    """A programme that the solver has given up."""
 
 
 class Vertex(NamedTuple):
@@ -51,7 +55,7 @@ class Solver(Protocol):
         """Forget all rows but these, which ascend."""
 
     def solve(self, bound: Floats) -> Vertex:
-        """Return a solution for the bounds (k,) of the rows added."""
+        """Return a solution for the bounds (k,) of the rows added; raise UnsolvedError."""
 
 
 def _highspy() -> Any:
@@ -108,7 +112,7 @@ class _Highs:
             status = self.model.getModelStatus()
             if status != highspy.HighsModelStatus.kOptimal:
                 text = self.model.modelStatusToString(status)
-                raise ArithmeticError(f"the linear programme was not solved: {text}")
+                raise UnsolvedError(f"the linear programme was not solved: {text}")
         found, basis = self.model.getSolution(), self.model.getBasis()
         within = highspy.HighsBasisStatus.kBasic
         return Vertex(
@@ -151,7 +155,7 @@ class _Anew:
             },
         )
         if found.x is None:
-            raise ArithmeticError(f"the linear programme was not solved: {found.message}")
+            raise UnsolvedError(f"the linear programme was not solved: {found.message}")
         multipliers = np.zeros(len(bound))
         if k:
             sides = -found.ineqlin.marginals

@@ -55,9 +55,9 @@ def block_of(
         values, variances = kernel(X, rows), np.array(kernel.diag(X), dtype=float)
         if not np.all(variances <= _LARGEST):
             raise ValueError(
-                f"the kernel has variances up to {np.max(variances):.3g} at the rows, where "
-                f"{_LARGEST:.0e} is the most whose squares doubles hold: give the targets in other "
-                "units, with a kernel and a likelihood for these"
+                f"the kernel has variances up to {np.max(variances):.3g} at the rows, of which "
+                f"doubles do not hold the squares with what is made of them: {_LARGEST:.0e} is the "
+                "most. Give the targets in other units, with a kernel and a likelihood for these"
             )
     mean, spread = np.zeros(shape), np.zeros((b, covariances))
     return Block(values, variances, features, Y, np.zeros(shape), w, mean, spread, np.zeros(b))

@@ -96,10 +96,9 @@ class Sequential(Growth):
 
     # --- steps ----------------------------------------------------------------------------------
 
-    def stride(self, max_iter: int) -> bool:
+    def stride(self) -> bool:
         """Take steps with the rows' curvatures held, then compute the mode; False if none gains."""
-        left = max_iter - self.n_steps
-        adds = self._rough_run(left) if self._rough else self._additions_alone(left)
+        adds = self._rough_run(self.left) if self._rough else self._additions_alone(self.left)
         model = self._model
         if not model.whole[1]:
             return False

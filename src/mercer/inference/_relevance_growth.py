@@ -78,7 +78,7 @@ class Growth(ABC):
         self._always = np.unique(np.asarray(always, dtype=np.intp))
         self.widths, self._zero = widths_of(table, sites)
         self.history: list[float] = []
-        self.n_steps = 0
+        self.n_steps, self._limit = 0, 0
         self._aside: set[int] = set()
         self._exchanges = 0
         self._best, self._is_new = -np.inf, True
@@ -95,7 +95,7 @@ class Growth(ABC):
         """Compute what the search needs, afresh, at `point`."""
 
     @abstractmethod
-    def stride(self, max_iter: int) -> bool:
+    def stride(self) -> bool:
         """Take steps that are thought to gain `tol`; False if there are none."""
 
     @abstractmethod
@@ -190,6 +190,8 @@ class Growth(ABC):
     def add_one(self) -> bool:
         """Add the first of the best functions that does gain, and set others aside."""
         for i, s, _ in self.additions(_TRIALS):
+            if not self.left:
+                break
             self.n_steps += 1
             indices = np.append(self.indices, i)
             found = self.trial(indices, np.append(self.point.s, s), 2, _PART * self.tol)
@@ -211,7 +213,7 @@ class Growth(ABC):
     def _leave_one_out(self, trials: int) -> bool:
         worth = np.where(np.isin(self.indices, self._always), np.inf, self.worth())
         for j in np.argsort(worth, kind="stable")[:trials]:
-            if len(self.indices) == 1 or worth[j] > _LITTLE:
+            if len(self.indices) == 1 or worth[j] > _LITTLE or not self.left:
                 break
             self.n_steps += 1
             kept = np.delete(np.arange(len(self.indices)), j)
@@ -230,6 +232,8 @@ class Growth(ABC):
             place = np.flatnonzero(self.indices == j)
             if not len(place) or i in self.indices:
                 continue
+            if not self.left:
+                break
             self.n_steps += 1
             indices, precisions = self.indices.copy(), self.point.s.copy()
             indices[place[0]], precisions[place[0]] = i, s
@@ -241,33 +245,36 @@ class Growth(ABC):
 
     # --- the algorithm --------------------------------------------------------------------------
 
+    @property
+    def left(self) -> int:
+        """How many steps there may still be; one that is tried and undone is a step too."""
+        return max(self._limit - self.n_steps, 0)
+
     def grow(self, max_iter: int) -> str:
-        """Take steps until none gains `tol`; return the status."""
+        """Take steps until none gains `tol`, or there are so many; return the status."""
+        self._limit = max_iter
         self._tell()
-        status = self._rest(max_iter)
+        self._rest()
         for _ in range(_SHAKES if self._is_new else 0):
-            if status != "converged" or not self._shake(max_iter):
+            if not self.left or not self._shake():
                 break
-            if self.n_steps >= max_iter:
-                status = "stopped"
         for _ in range(_ENDS):
             self.polish()
-            if status != "converged" or not (self.prune() or self.add_one()):
-                return status
-            status = self._rest(max_iter)
-        self.polish()
-        return status
+            if not self.left or not (self.prune() or self.add_one()):
+                break
+            self._rest()
+        else:
+            self.polish()
+        return "converged" if self.left else "stopped"
 
-    def _rest(self, max_iter: int) -> str:
+    def _rest(self) -> None:
+        """Take steps until none gains, or none is left."""
         self._exchanges = 0
-        while self.n_steps < max_iter:
-            if self.stride(max_iter):
-                continue
-            if self._settle():
-                return "converged"
-        return "stopped"
+        while self.left:
+            if not self.stride() and self._settle():
+                break
 
-    def _shake(self, max_iter: int) -> bool:
+    def _shake(self) -> bool:
         """Grow again without those that are worth most; undo it if that is no better, or larger.
 
         They came first, when little was known of what else there would be. What more functions
@@ -289,7 +296,7 @@ class Growth(ABC):
             self.history, self._rough, self._pace = [], True, 1.0
             self._aside.clear()
             self.take(indices[kept], point)
-            self._rest(max_iter)
+            self._rest()
             gain, more = self.point.value - best.value, len(self.indices) > len(indices)
             better = gain >= self.tol and not more
         finally:  # also where it is interrupted
@@ -322,8 +329,8 @@ class Growth(ABC):
 def widths_of(table: Table, sites: Sites) -> tuple[Floats, NDArray[np.bool_]]:
     """Return the mean squares (M,) of functions under the rows' weights, and which are all but 0.
 
-    In units of the latent numbers'. Those that are all but 0 are given 1; a section of a kernel is,
-    at rows that are all far from its centre.
+    Latent numbers are in the unit of their sites. Functions that are all but 0, as a section of a
+    kernel is at rows that are all far from its centre, are taken for ones.
     """
     table.weigh(table.weights)
     zero = table.D <= _TINY * np.max(table.D)

@@ -98,9 +98,9 @@ class Coupled(Growth):
                 first += _PIECE
         return [one for one in self._found if one[0] not in self._aside][:many]
 
-    def stride(self, max_iter: int) -> bool:
+    def stride(self) -> bool:
         """Add functions that have little in common; False if none gains."""
-        found, most = self.additions(_SOME), min(int(self._pace), max_iter - self.n_steps)
+        found, most = self.additions(_SOME), min(int(self._pace), self.left)
         if not found:
             return False
         A = self.table.take(np.array([i for i, _, _ in found], dtype=np.intp))

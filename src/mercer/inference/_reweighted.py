@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from mercer.inference._expansion_problem import Expansion, ExpansionProblem
 from mercer.inference._l1_generation import Generation
+from mercer.inference._l1_simplex import UnsolvedError
 
 __all__ = ["solve_reweighted"]
 
@@ -97,7 +98,7 @@ class _Reweighting:
         penalties = self.penalties(best)
         try:
             found = self.generation.solve(penalties)
-        except ArithmeticError:  # a linear programme that rounding leaves without a basis
+        except UnsolvedError:  # a linear programme that rounding leaves without a basis
             return best._replace(dual=0.0, status="stopped")
         # What C could fall by at the most.
         tangent = float(penalties[best.indices] @ np.abs(best.coef))

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from mercer.compute import blas_for
 from mercer.inference._expansion_problem import Expansion, ExpansionProblem
+from mercer.inference._ridge_bounds import above, below, enough
 from mercer.inference._ridge_interior import by_interior_points
 from mercer.inference._ridge_multipliers import by_multipliers
 from mercer.inference._ridge_newton import Coefficients, minimise
@@ -31,7 +32,6 @@ Floats = NDArray[np.float64]
 
 _NEARBY = 100.0  # decay over the next that is near enough to it to begin with
 _BLOCK = 512  # columns that are formed at once
-_SETTLED = 1e-2  # the part of the tolerance that interior points are to come to
 
 
 def decay(problem: ExpansionProblem, lam: float) -> float:
@@ -152,15 +152,16 @@ class _Smooth:
 def _minimised(
     problem: ExpansionProblem, over: Coefficients, tol: float, first: Floats | None
 ) -> tuple[Floats, Floats, bool]:
-    """Return the variables of the optimum, from some that are given if any, and its pulls.
+    """Return the variables of the optimum, and its pulls.
 
-    And whether it is the optimum: Ctrl-C leaves the best so far.
+    And whether it is the optimum: Ctrl-C leaves the best so far. Newton's method begins with the
+    variables that are given, if any; interior points begin anew.
     """
     if problem.loss.kind != "linear":
         x, whole = minimise(_Smooth(problem), problem.mean, over, first)
         return x, problem.balanced(problem.pull(problem.mean + over.values(x))), whole
     x, u, whole = by_interior_points(problem, over, tol)
-    if whole and _gap(problem, over, x, u) > _SETTLED * tol:
+    if whole and _gap(problem, over, x, u) > enough(tol):
         again, pulls, whole = by_multipliers(problem, over, tol, x, u)
         if _gap(problem, over, again, pulls) < _gap(problem, over, x, u):
             x, u = again, pulls
@@ -169,5 +170,5 @@ def _minimised(
 
 def _gap(problem: ExpansionProblem, over: Coefficients, x: Floats, u: Floats) -> float:
     """Return F - D of variables and of feasible pulls, relative to F."""
-    F = problem.value(problem.mean + over.values(x)) + 0.5 * over.product(x, x)
-    return (F - problem.dual_value(u) + over.pulled(u)) / F if F > 0.0 else 0.0
+    F = above(problem, over, x)
+    return (F - below(problem, over, u)) / F if F > 0.0 else 0.0

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.inference._expansion_problem import ExpansionProblem
-from mercer.inference._losses_numbers import Insensitive
+from mercer.inference._ridge_bounds import above, below, enough
 from mercer.inference._ridge_newton import Coefficients
 
 __all__ = ["by_interior_points"]
@@ -30,8 +30,6 @@ __all__ = ["by_interior_points"]
 Floats = NDArray[np.float64]
 
 _STEPS, _PATIENCE = 100, 8  # at the most, and how many of them may be for nothing
-# The part of the tolerance to stop at, and what rounding may leave of the gap.
-_SETTLED, _ROUNDING = 1e-2, 1e-12
 _FAR = 100.0  # residuals from 0, to begin with: points near a face from the start get stuck there
 _SHORT = 0.995  # of the way to where a factor is 0
 _FREE = 1e-13  # the share of curvature that functions without a penalty are given beyond
@@ -82,7 +80,7 @@ def by_interior_points(
     tol : float
         On the gap between F and D, relative to F.
     """
-    enough, idle, last = max(_SETTLED * tol, _ROUNDING), 0, np.full(2, np.inf)
+    idle, last = 0, np.full(2, np.inf)
     x, u = over.none(), np.zeros(problem.n)
     F, D = problem.value(problem.mean), 0.0  # no loss is less
     points = _Points(problem, over)
@@ -90,19 +88,18 @@ def by_interior_points(
         for _ in range(_STEPS):
             points.step()
             # Variables and pulls are good or bad each on their own.
-            f = problem.mean + over.values(points.x)
-            objective = problem.value(f) + 0.5 * over.product(points.x, points.x)
+            objective = above(problem, over, points.x)
             if objective < F:
                 F, x = objective, points.x
             v = problem.balanced(points.pulls())
-            dual = problem.dual_value(v) - over.pulled(v)
+            dual = below(problem, over, v)
             if dual > D:
                 D, u = dual, v
             # far from the optimum the products tell of progress before the gap does
             now = np.array([F - D, points.left])
             idle = 0 if np.any(now < 0.5 * last) else idle + 1
             last = np.where(now < 0.5 * last, now, last)
-            if F - D <= enough * F or idle == _PATIENCE:
+            if F - D <= enough(tol) * F or idle == _PATIENCE:
                 break
     except KeyboardInterrupt:
         return x, u, False
@@ -121,10 +118,8 @@ class _Points:
     """
 
     def __init__(self, problem: ExpansionProblem, over: Coefficients) -> None:
-        loss = problem.loss
         self.over, self.x = over, over.none()
-        self._target = loss.y - problem.mean
-        self._zone = loss.zone if isinstance(loss, Insensitive) else 0.0
+        self._target, self._zone = problem.loss.y - problem.mean, problem.zone
         low, high = problem.reach()
         bound = np.stack([high, -low])
         # Parts that are held at 0 keep factors of 1, and take no part in anything.

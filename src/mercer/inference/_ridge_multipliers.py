@@ -16,16 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.inference._expansion_problem import ExpansionProblem
-from mercer.inference._losses_numbers import Insensitive
+from mercer.inference._ridge_bounds import above, below, enough
 from mercer.inference._ridge_newton import Coefficients, minimise
 
 __all__ = ["by_multipliers"]
 
 Floats = NDArray[np.float64]
 
-# Rounds, how many of them may be for nothing, the part of the tolerance that they stop at, and
-# what rounding may leave of the gap.
-_ROUNDS, _PATIENCE, _SETTLED, _ROUNDING = 60, 10, 1e-2, 1e-12
+_ROUNDS, _PATIENCE = 60, 10  # at the most, and how many of them may be for nothing
 # mu: at first, in units of the mean loss; what it is multiplied by after each round; and the
 # least, in units of the first.
 _WIDE, _FASTER, _NARROW = 0.1, 0.3, 1e-6
@@ -36,14 +34,11 @@ class _Rounded:
     """The neighbour of a loss that is linear in pieces, about pulls v; see the module's text."""
 
     def __init__(self, problem: ExpansionProblem, v: Floats, mu: float) -> None:
-        loss = problem.loss
-        self.y, self.v = loss.y, v
-        self.zone = loss.zone if isinstance(loss, Insensitive) else 0.0
+        self.y, self.v, self.zone = problem.loss.y, v, problem.zone
         self.low, self.high = problem.reach()
         reach = np.maximum(self.high, -self.low)  # w
-        self.some = reach > 0.0
-        self.mu = mu / np.where(self.some, reach, 1.0)
-        self.steepest = np.where(self.some, 1.0 / self.mu, 0.0)
+        self.mu = mu / np.where(reach > 0.0, reach, 1.0)
+        self.steepest = np.where(reach > 0.0, 1.0 / self.mu, 0.0)
 
     def pull(self, f: Floats) -> Floats:
         """Return the u at which the maximum is attained."""
@@ -81,16 +76,15 @@ def by_multipliers(
     for _ in range(_ROUNDS):
         rounded = _Rounded(problem, v, mu)
         x, whole = minimise(rounded, problem.mean, over, x)
-        f = problem.mean + over.values(x)
-        v = rounded.pull(f)
+        v = rounded.pull(problem.mean + over.values(x))
         u = problem.balanced(v)
-        objective = problem.value(f) + 0.5 * over.product(x, x)
-        gap = objective - problem.dual_value(u) + over.pulled(u)
+        objective = above(problem, over, x)
+        gap = objective - below(problem, over, u)
         stalled = 0 if gap < 0.5 * best[0] else stalled + 1
         if gap < best[0]:
             best = gap, x, u
         patience = 2 if best[0] <= 0.1 * tol * objective else _PATIENCE
-        if not whole or gap <= max(_SETTLED * tol, _ROUNDING) * objective or stalled >= patience:
+        if not whole or gap <= enough(tol) * objective or stalled >= patience:
             break
         # The narrower it is, the more of rounding is in the pulls: where they get worse, back.
         mu *= _FASTER ** (-_BACK if stalled and stalled % 3 == 0 else 1)

@@ -37,6 +37,7 @@ from mercer.inference._expansion_problem import Expansion, ExpansionProblem
 from mercer.inference._expansion_reduced import Reduced
 from mercer.inference._l1_generation import Generation
 from mercer.inference._l1_path import solve_path
+from mercer.inference._l1_simplex import UnsolvedError
 from mercer.inference._largest_penalty import largest_penalty
 from mercer.inference._restricted import restricted
 from mercer.inference._reweighted import solve_reweighted
@@ -92,7 +93,7 @@ def solve(
         with a continuous slope is minimised to rounding, and this decides on the status alone.
     start : Expansion, optional
         The solution of a problem nearby. It saves work alone, but under `FeatureSelection`, where
-        it decides in part which stationary point is found.
+        it decides in part which stationary point is found; `WeightDecay` has no use for it.
     max_active : int, optional
         How many columns may be formed, at the most; under `WeightDecay` all of them are.
     report : function, optional
@@ -164,8 +165,9 @@ class Solver:
         """Return the most probable expansions for penalties that descend.
 
         Each solution begins where the last one ended; those of squares come of one homotopy
-        (`_l1_path`). Under `FeatureSelection` each begins with the Laplacian prior's. After an
-        interruption those of lower penalties may be missing.
+        (`_l1_path`). Under `FeatureSelection` each begins with the Laplacian prior's, and under
+        `WeightDecay`, where the loss is linear in pieces, anew. After an interruption those of
+        lower penalties may be missing.
         """
         values = [float(lam) for lam in np.asarray(lams, dtype=float).reshape(-1)]
         if not values:
@@ -224,7 +226,7 @@ def _programmes_in_words(lam: float) -> Iterator[None]:
     """Say what may help where a linear programme cannot be solved, for penalties down to lam."""
     try:
         yield
-    except ArithmeticError as failed:
+    except UnsolvedError as failed:
         raise ValueError(
             f"{failed}. Penalties of {lam:.3g} are nothing beside the functions, or too much: give "
             "a smaller prior_scale, or a likelihood of more noise"
