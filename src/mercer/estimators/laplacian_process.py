@@ -46,6 +46,8 @@ _GAIN = 0.1
 class LaplacianProcess(ExpansionProcess):
     """Adds the fit of kernel expansions to an estimator. It stands before the other bases."""
 
+    _searched = "mean log density of held-out rows"  # what `history_` has, for plots
+
     prior: str
     prior_scale: float | None
     centres: Any
