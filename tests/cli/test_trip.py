@@ -112,6 +112,8 @@ def test_an_expansion_has_the_prior_and_the_noise_that_are_asked_for(run, data, 
     assert known.prior_ == FeatureSelection(0.5) and isinstance(known.likelihood_, Laplace)
     assert "prior          feature_selection with scale 0.5" in shown
     assert "that the log posterior is stationary is proved" in shown
+    dense = run(*fit, "--prior", "weight_decay", "--prior-scale", "0.5").stdout
+    assert "24 functions in use" in dense and "mostly 0" not in dense  # all rows are
     for name, made in (("epsilon_insensitive", EpsilonInsensitive), ("huber", Huber)):
         assert type(METHODS["laplacian"].build(likelihood=name).likelihood) is made
     for wrong, text in (

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import copy
+import warnings
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from sklearn.linear_model import BayesianRidge
 
-from mercer import GPClassifier, GPRegressor, OnlineGPRegressor
+from mercer import GPClassifier, GPRegressor, LaplacianProcessRegressor, OnlineGPRegressor
+from mercer.errors import ConvergenceWarning
 from mercer.kernels import RBF
 from mercer.plotting import plot_history
 
@@ -45,6 +47,17 @@ def test_history_of_leave_one_out(ax):
     X, y = fresh(1)
     plot_history(GPRegressor(objective="loo").fit(X, y), ax=ax)
     assert ax.get_ylabel() == "leave-one-out log density"
+
+
+def test_history_of_a_search_by_held_out_rows(ax):
+    X, y = fresh(1)
+    model = LaplacianProcessRegressor(RBF(1.0), max_iter=5, n_folds=2, n_penalties=5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        plot_history(model.fit(X, y), ax=ax)
+    assert ax.get_ylabel() == "mean log density of held-out rows"
+    # the certificate is of the coefficients, not of the search
+    assert ax.get_title(loc="left") == f"best {max(model.history_['value']):.6g}"
 
 
 def test_history_of_each_class(classes, ax):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import BayesianRidge
 
-from mercer import GPRegressor
+from mercer import GPRegressor, RelevanceVectorRegressor
 from mercer.evidence.shares import variance_over
 from mercer.kernels import RBF, Linear, Matern, Periodic
 from mercer.plotting import plot_relevance
@@ -43,6 +43,16 @@ def test_relevance_of_the_most_and_in_other_units(frame, ax):
     plot_relevance(model, 2.0 * X, n_columns=2, ax=ax)
     wanted = np.std(2.0 * X.to_numpy(), axis=0) / model.kernel_.kernel.length_scale
     assert sorted(v[0] for v in bars(ax).values()) == pytest.approx(sorted(wanted)[-2:])
+
+
+def test_relevance_where_the_rows_are_not_kept(ax):
+    X, y = fresh(2)
+    model = RelevanceVectorRegressor(RBF([0.5, 2.0]), noise=0.1, optimizer=None).fit(X, y)
+    with pytest.raises(ValueError, match="does not keep the inputs it was fitted to: give X"):
+        plot_relevance(model, ax=ax)  # its vectors have another spread
+    plot_relevance(model, X, ax=ax)
+    found = bars(ax)
+    assert [found["x0"], found["x1"]] == pytest.approx((np.std(X, axis=0) / [0.5, 2.0])[:, None])
 
 
 def test_relevance_of_rows_with_weights(ax):

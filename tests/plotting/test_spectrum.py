@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process import kernels as sk
 
-from mercer.kernels import RBF, Callable, Exponential, eigensystem
+from mercer.kernels import RBF, Callable, Exponential, Tanh, eigensystem
 from mercer.plotting import plot_eigenfunctions, plot_eigenvalues
 
 from . import look
@@ -80,6 +80,24 @@ def test_values_on_many_columns_and_objects(ax):
 
     plot_eigenvalues(Callable(shared), ["cat", "act", "dog"], n=3, ax=ax)
     assert len(look.points(ax, look.labels(ax)[0])) == 2
+
+
+def test_no_more_than_there_are_rows(ax):
+    X = np.arange(5.0)[:, None]
+    plot_eigenvalues(RBF(1.0), X, ax=ax)
+    assert len(look.points(ax, look.labels(ax)[0])) == 5
+    ax.clear()
+    plot_eigenfunctions(RBF(1.0), X, weights=[1.0, 0.0, 1.0, 2.0, 1.0], ax=ax)
+    assert len(look.labels(ax)) == 4
+
+
+def test_a_kernel_that_is_no_covariance(ax):
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    plot_eigenvalues(Tanh(1.0, -2.0), X, ax=ax)
+    (label,) = look.labels(ax)
+    assert label == "those above 0; the kernel is no covariance"  # there is no variance to share
+    values = eigensystem(Tanh(1.0, -2.0), X, n=20).values
+    np.testing.assert_allclose(look.points(ax, label)[:, 1], values[values > 0])
 
 
 def test_scikit_learns_kernels(ax):

@@ -109,13 +109,13 @@ METHODS = {
         own=_OWN,
     ),
     "laplacian": Method(
-        "a sparse kernel expansion, its coefficients mostly 0",
+        "a kernel expansion, sparse unless the prior is weight_decay",
         _laplacian,
         own=_EXPANSION,
         likelihoods=_NOISES,
     ),
     "laplacian-classes": Method(
-        "labels by sparse kernel expansions, one for each of several classes",
+        "labels by kernel expansions, sparse unless the prior is weight_decay",
         _laplacian_classes,
         of_classes=True,
         own=_EXPANSION,
@@ -125,7 +125,7 @@ METHODS = {
         "as few kernels as the evidence asks for, with error bars", _relevance, own=("robust",)
     ),
     "relevance-classes": Method(
-        "labels by as few kernels, one machine for each of several classes",
+        "labels by as few kernels as the evidence asks for, each class against the rest",
         _relevance_classes,
         of_classes=True,
     ),

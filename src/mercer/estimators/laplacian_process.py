@@ -42,6 +42,8 @@ _STATUS = ("interrupted", "stopped", "certified")
 class LaplacianProcess(ExpansionProcess):
     """Adds the fit of kernel expansions to an estimator. It stands before the other bases."""
 
+    _searched = "mean log density of held-out rows"  # what `history_` has, for plots
+
     prior: str
     prior_scale: float | None
     centres: Any

@@ -62,12 +62,13 @@ def plot_history(model: Any, *, color: str = BLUE, ax: Axes | None = None) -> Ax
     else:
         _draw_evaluations(ax, searches[0])
         _draw_best(ax, searches[0], color, "best so far")
-    name = _NAMES.get(getattr(model, "objective", ""), "log evidence and hyperpriors")
+    searched = getattr(model, "_searched", None)  # where it is not what the status is of
+    name = searched or _NAMES.get(getattr(model, "objective", ""), "log evidence and hyperpriors")
     ax.set(xlabel="evaluation", ylabel=name)
     ax.locator_params(axis="x", integer=True)
     # the evidence of the classes adds up
     top = sum(float(np.fmax.reduce(values)) for values in searches)
-    status = getattr(model, "status_", "")
+    status = "" if searched else getattr(model, "status_", "")
     ax.set_title(
         f"best {top:.6g}" + (f", {status}" if status else ""), fontsize="medium", loc="left"
     )

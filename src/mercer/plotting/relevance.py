@@ -43,7 +43,7 @@ def plot_relevance(
         classifier with a list of them, one for each class, give one of these, and X.
     X : array-like of shape (n, d), optional
         Rows whose standard deviations are the units; without it the training rows, with the
-        weights that they were fitted with.
+        weights that they were fitted with. Models that do not keep these, `X_train_`, want it.
     n_columns : int, optional
         How many columns to draw, the most relevant ones; all without it.
     ax : axes, optional
@@ -63,10 +63,12 @@ def plot_relevance(
                 "which by plot_relevance(model.kernel_[i], X)"
             )
         kernel = kernel_of(fitted)
-    rows = training_rows(model)[0] if X is None else to_matrix(X)
+    # Basis points that were chosen from the rows have another spread than these.
+    kept = hasattr(model, "X_train_")
+    rows = to_matrix(X) if X is not None else training_rows(model)[0] if kept else None
     if rows is None:
         raise ValueError(
-            f"this {type(model).__name__} does not tell the inputs it was fitted to: give X, for "
+            f"this {type(model).__name__} does not keep the inputs it was fitted to: give X, for "
             "the spread of its columns"
         )
     d = model.n_features_in_ if hasattr(model, "n_features_in_") else rows.shape[1]

@@ -25,7 +25,7 @@ _NODES = 200
 def plot_eigenfunctions(
     kernel: Any,
     X: Any,
-    n: int = 6,
+    n: int | None = None,
     *,
     weights: ArrayLike | None = None,
     n_points: int = 300,
@@ -42,8 +42,8 @@ def plot_eigenfunctions(
         The kernel.
     X : (low, high), or array-like of shape (m, 1)
         The measure: uniform between two numbers, or a sample or quadrature nodes.
-    n : int, default 6
-        How many functions.
+    n : int, optional
+        How many functions; without it 6, or as many as there are nodes.
     weights : array of shape (m,), optional
         Weights of the rows of X; equal ones without it.
     n_points : int, default 300
@@ -66,6 +66,7 @@ def plot_eigenfunctions(
             f"eigenfunctions are drawn over one column of numbers, X has shape {nodes.shape}; "
             "mercer.kernels.eigensystem gives them for any number"
         )
+    n = _number(n, 6, nodes, w)
     values, functions = eigensystem(kernel, nodes, w, n)
     ends = X if is_range(X) else (nodes.min(), nodes.max())
     x = along(ends, n_points)
@@ -92,7 +93,7 @@ def plot_eigenfunctions(
 def plot_eigenvalues(
     kernel: Any,
     X: Any,
-    n: int = 20,
+    n: int | None = None,
     *,
     weights: ArrayLike | None = None,
     share: float = 0.99,
@@ -108,12 +109,14 @@ def plot_eigenvalues(
         The kernel.
     X : (low, high), or array-like of shape (m, d)
         The measure: uniform between two numbers, or a sample or quadrature nodes.
-    n : int, default 20
-        How many eigenvalues; those that are 0 to rounding are not drawn.
+    n : int, optional
+        How many eigenvalues, without it 20, or as many as there are nodes; those that are 0 to
+        rounding are not drawn, nor those below 0 that a kernel has which is no covariance.
     weights : array of shape (m,), optional
         Weights of the rows of X; equal ones without it.
     share : float, default 0.99
-        The filled ones hold this much of the variance of a draw, E[k(x, x)].
+        The filled ones hold this much of the variance of a draw, E[k(x, x)]. Of a kernel that is
+        no covariance there are no draws, and all are filled.
     color, label : str, optional
         Of the points.
     ax : axes, optional
@@ -127,14 +130,16 @@ def plot_eigenvalues(
         raise ValueError(f"share must lie between 0 and 1, got {share!r}")
     kernel = _kernel_of(kernel)
     nodes, w = _measure(X, weights, kernel)
-    values = eigensystem(kernel, nodes, w, n).values
+    values = eigensystem(kernel, nodes, w, _number(n, 20, nodes, w)).values
     values = values[values > 0]
     mean = np.average(kernel.diag(nodes), weights=w)
     total = float(mean if w is None else mean * np.sum(w))
     needed = int(np.sum(np.cumsum(values) < share * total)) + 1
     number = np.arange(1, len(values) + 1)
     ax = axes_for(ax)
-    if needed <= len(values):
+    if not kernel.is_mercer:
+        needed, text = len(values), "those above 0; the kernel is no covariance"
+    elif needed <= len(values):
         text = f"the first {needed}: {100 * share:g}% of the variance"
     else:
         text = f"all {len(values)}: {100 * np.sum(values) / total:.3g}% of the variance"
@@ -155,6 +160,13 @@ def plot_eigenvalues(
     ax.locator_params(axis="x", integer=True)
     ax.legend(frameon=False, fontsize="small")
     return ax
+
+
+def _number(n: int | None, usual: int, nodes: Any, weights: Any) -> int:
+    """Return how many to draw: as many as are asked for, or the usual number where there are."""
+    if n is not None:
+        return n
+    return min(usual, len(nodes) if weights is None else int(np.sum(np.asarray(weights) > 0)))
 
 
 def _kernel_of(given: Any) -> Kernel:
