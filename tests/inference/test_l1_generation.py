@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mercer.inference import _l1_generation
 from mercer.inference._columns import ArrayColumns, KernelColumns
-from mercer.inference._l1_generation import Generation, shrinkage, worst_columns
+from mercer.inference._l1_generation import Generation, Solved, shrinkage, worst_columns
 from mercer.inference._l1_quadratic import minimise_l1
 from mercer.inference._l1_simplex import UnsolvedError
 from mercer.inference._l1_squares import Squares
@@ -322,3 +322,34 @@ def test_targets_with_a_sum_of_nothing_have_any_unit(unit):
     one = Generation(KernelColumns(RBF(1.0), inputs), Squares(y, None, ones)).solve(1.0)
     np.testing.assert_array_equal(found.indices, one.indices)
     np.testing.assert_allclose(found.coef, unit * one.coef, rtol=1e-9)
+
+
+class Forgetful:
+    """Two columns, of which the one in use always seems not to be needed, as rounding has it."""
+
+    def __init__(self):
+        self.which, self.passes = None, 0
+
+    def add(self, A):
+        self.which = int(np.argmax(A[:, 0]))
+
+    def keep(self, positions):
+        self.which = None
+
+    def solve(self, lam):
+        self.passes += 1
+        assert self.passes < 200, "for ever"
+        pull = np.full(2, 2.0)
+        if self.which is None:
+            return Solved(np.empty(0), np.empty(0), np.zeros(2), pull, 2.0)
+        pull[self.which] = 0.5
+        return Solved(np.ones(1), np.empty(0), np.eye(2)[self.which], pull, 1.0)
+
+    def dual(self, u):
+        return 0.1 * float(np.sum(u))
+
+
+def test_columns_that_come_and_go_for_ever():
+    work = Generation(ArrayColumns(np.eye(2)), Forgetful(), max_active=1)
+    found = work.solve(1.0)
+    assert found.status == "stopped" and found.objective == 1.0 and len(found.indices) == 1

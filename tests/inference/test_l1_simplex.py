@@ -52,3 +52,14 @@ def test_a_programme_without_a_solution_says_so():
         solver.add(np.ones((1, 1)))
         with pytest.raises(_l1_simplex.UnsolvedError, match=r"(?i)not solved: .*infeasible"):
             solver.solve(0.5 * one)
+
+
+def test_a_programme_that_takes_too_many_steps_is_given_up(monkeypatch):
+    pytest.importorskip("highspy")
+    solver = _l1_simplex.solver_of(np.ones(3), np.zeros(3), np.ones(3))
+    solver.add(np.ones((1, 3)))
+    monkeypatch.setattr(_l1_simplex, "_PIVOTS", 0)
+    with pytest.raises(ArithmeticError, match="not solved: Iteration limit"):
+        solver.solve(np.array([1.5]))
+    monkeypatch.undo()
+    assert np.sum(solver.solve(np.array([1.5])).x) == pytest.approx(1.5)

@@ -217,6 +217,26 @@ def test_sizes_that_differ_by_much_under_weight_decay(name, seed):
     assert -1e-15 <= found.objective - found.dual <= max(1e-6 * found.objective, 1e-15)
 
 
+def test_a_heavy_row_within_the_zone_proves_nothing_of_the_others():
+    # Its loss is 0, without any rounding, however large its weight and its target are.
+    y, weights = 1e6 + np.array([0.0, 1.0, -1.0]), np.array([1e5, 1e-4, 1e-4])
+    problem = ExpansionProblem.of(
+        ArrayColumns(np.eye(3)[:, 1:]), NOISES["insensitive"], y, H=np.ones((3, 1)), weights=weights
+    )
+    found, best = solve(problem, lam=1e-6, max_active=1), solve(problem, lam=1e-6)
+    assert abs(found.latent[0] - y[0]) < 0.16 and best.status == "certified"
+    assert found.objective > 10 * best.objective and found.status == "stopped"
+
+
+@each_prior
+def test_a_fit_of_heavy_rows_is_not_one_of_the_others(prior):
+    y, weights = 1e6 + np.array([0.0, 1.0, -1.0]), np.array([1e6, 1e-3, 1e-3])
+    columns = ArrayColumns(np.zeros((3, 1)))
+    problem = ExpansionProblem.of(columns, Laplace(1.0), y, H=np.ones((3, 1)), weights=weights)
+    found = solve(problem, prior, 1.0)
+    assert found.status == "certified" and found.objective == pytest.approx(2e-3, rel=1e-6)
+
+
 def test_any_kernel_will_do():
     X = np.random.default_rng(0).normal(size=(60, 2))
     problem = ExpansionProblem.of(KernelColumns(Tanh(2.0, -0.5), X), Laplace(0.3), np.sin(X[:, 0]))

@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 _EPS = float(np.finfo(float).eps)
-# What a fit leaves of targets is rounding, in units of these.
+# What a fit leaves of targets is rounding, in units of these and of the fit.
 _EXACT = 8.0 * _EPS
 # Rounds of reweighted least squares, for losses that outliers have no hold of.
 _ROUNDS = 8
@@ -192,7 +192,9 @@ def _fit(problem: ExpansionProblem, free: FreeBasis, target: Floats) -> tuple[Fl
 
     squares = problem.loss.kind == "squares"
     found, rest = left(free.coordinates(target))
-    if np.linalg.norm(problem.weighted(rest)) <= _EXACT * np.linalg.norm(problem.weighted(target)):
+    # row by row: heavy rows tell nothing of what is left of others
+    size = np.abs(target) + np.linalg.norm(free.basis, axis=1) * np.linalg.norm(found)
+    if not np.any(problem.weighted(np.abs(rest) > _EXACT * size)):
         return found, np.zeros(len(target))
     if squares:
         return found, rest

@@ -48,6 +48,9 @@ _NEAR = 0.9
 _ACTIVE = 1.0 - 1e-4
 # Doubles in all columns that are kept, beyond which those that are not active go.
 _MEMORY = 80_000_000
+# Passes in a row that may neither lower F, nor raise D, nor bring more columns into use: where few
+# may be kept, rounding can make those that are needed come and go for ever.
+_IDLE = 20
 
 
 class Solved(NamedTuple):
@@ -145,6 +148,7 @@ class Generation:
         """
         penalties, is_new = self.begin(lam), not len(self.indices)
         found = self.state(self.restricted.solve(penalties[self.indices]), penalties)
+        best, idle = np.full(3, -np.inf), 0
         try:
             if is_new and self.columns.size >= _SAMPLED:
                 for solved in self._over_sample(penalties, found.pull):
@@ -152,7 +156,10 @@ class Generation:
             while True:
                 slopes = np.abs(self.columns.products(found.pull[:, None])[:, 0])
                 found, ratios = self.certify(found, slopes, penalties)
-                if found.status == "" and not self.extend(ratios):
+                now = np.array([-found.objective, found.dual, len(self.indices)])
+                idle = 0 if np.any(now > best) else idle + 1
+                best = np.maximum(now, best)
+                if found.status == "" and (idle == _IDLE or not self.extend(ratios)):
                     found = found._replace(status="stopped")
                 found = found._replace(n_columns=self.n_formed)
                 if self.report is not None:

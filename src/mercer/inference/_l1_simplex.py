@@ -19,6 +19,8 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
+# Steps at the most, in units of variables and rows: rounding can make the simplex go in circles.
+_PIVOTS = 1000
 # What the solver may leave of violations, in units of the programme; less than 1e-10 it refuses.
 _EXACT = 1e-9
 # Of a solution that comes without its basis: pulls so near to a bound are at it, and multipliers of
@@ -105,6 +107,7 @@ class _Highs:
         for row in np.flatnonzero(bound != self.bound):
             self.model.changeRowBounds(int(row), -bound[row], bound[row])
         self.bound, highspy = bound.copy(), self.highspy
+        self.model.setOptionValue("simplex_iteration_limit", _PIVOTS * (self.N + len(bound)))
         self.model.run()
         if self.model.getModelStatus() != highspy.HighsModelStatus.kOptimal:
             self.model.clearSolver()  # rounding has spoiled the basis it went on from

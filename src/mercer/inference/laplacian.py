@@ -251,7 +251,9 @@ def _judged(work: Reduced, found: Expansion, tol: float) -> Expansion:
         size = np.abs(loss.y) + np.abs(problem.mean) + np.abs(found.latent)
         steep = np.abs(problem.pull(found.latent))
         if loss.kind == "linear":  # f may be on the flat piece of a loss, beside one that is not
-            steep = np.max(np.abs(problem.reach()), axis=0)
+            off = _ROUNDING * size
+            beside = loss.values(found.latent - off) + loss.values(found.latent + off) > 0.0
+            steep = np.where(beside, np.max(np.abs(problem.reach()), axis=0), 0.0)
         nothing = _ROUNDING * float(steep @ size)
         if loss.is_of_labels:
             least = max(tol * _NOTHING, _LEAST) * problem.value(np.zeros(problem.n))
