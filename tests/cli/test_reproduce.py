@@ -195,8 +195,15 @@ def tiny(tmp_path):
     np.savez(folder / "usps.npz", **parts, X_test=images[60:], y_test=digits[60:])
 
 
+# `tests/experiments/test_comparison.py` runs these two as well
 @pytest.mark.usefixtures("tiny")
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow) if name in ("sparsity", "relevance") else name
+        for name in NAMES
+    ],
+)
 def test_every_experiment_runs_quickly(run, name, tmp_path):
     done = run("reproduce", name, "--quick", "-o", "out")
     folder = tmp_path / "out" / name

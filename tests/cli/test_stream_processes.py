@@ -183,8 +183,15 @@ def without_some_targets(rows, rng):
     return rows
 
 
-@pytest.mark.parametrize("kind", ["regression", "classification"])
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize(
+    ("kind", "seed"),
+    [
+        ("regression", 0),
+        ("classification", 1),
+        pytest.param("regression", 1, marks=pytest.mark.slow),
+        pytest.param("classification", 0, marks=pytest.mark.slow),
+    ],
+)
 def test_killed_at_random_moments_it_ends_as_if_nothing_had_happened(server, tmp_path, kind, seed):
     rng = np.random.default_rng(seed)
     rows = make_rows(400, seed)

@@ -261,7 +261,7 @@ HELD: dict[str, Any] = {
 }  # fmt: skip
 
 ESTIMATORS: dict[type, list[Example]] = {
-    # scikit-learn's checks take the first two
+    # scikit-learn's checks take the first, and the second where tests may be slow
     BayesianCommitteeRegressor: [
         Example(BayesianCommitteeRegressor(n_members=3, max_iter=2)),
         Example(

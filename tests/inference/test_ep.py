@@ -144,7 +144,14 @@ def test_one_row_is_matched_exactly():
         np.testing.assert_allclose(solution.variance, 1.7 + 1.7**2 * r, rtol=1e-6)
 
 
-@pytest.mark.parametrize("kind", ["probit", "poisson", "student"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "probit",
+        pytest.param("poisson", marks=pytest.mark.slow),
+        pytest.param("student", marks=pytest.mark.slow),
+    ],
+)
 def test_moments_against_samples(kind):
     p = make(kind, n=12, outliers=1)
     solution = ep.solve(p)
