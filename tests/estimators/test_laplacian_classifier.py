@@ -269,7 +269,7 @@ def overlapping(seed):
     return X, rng.uniform(size=200) < expit(2.0 * np.sin(2.0 * X[:, 0]) + X[:, 1])
 
 
-@pytest.mark.parametrize("make", [iris, rare, overlapping])
+@pytest.mark.parametrize("make", [iris, pytest.param(rare, marks=pytest.mark.slow), overlapping])
 def test_margins_are_as_probable_as_the_logistic_loss_has_them(make):
     # Error bars and slopes that follow each other without end made probabilities of 1/2 of
     # classes that are apart, and of rare ones.

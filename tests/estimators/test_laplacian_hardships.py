@@ -63,7 +63,11 @@ def test_outliers_that_make_all_of_the_noise_are_told_of(noise, normalize):
     assert said.endswith("noise with heavier tails: --method relevance --robust")
 
 
-@pytest.mark.parametrize("noise", NOISES, ids=repr)
+@pytest.mark.parametrize(
+    "noise",
+    [*NOISES[:2], *(pytest.param(noise, marks=pytest.mark.slow) for noise in NOISES[2:])],
+    ids=repr,
+)
 def test_wide_noise_without_outliers_is_not_called_theirs(noise):
     X, y = rows(200)
     for wild in (np.sign(y) * y**2, np.random.default_rng(1).laplace(size=200)):

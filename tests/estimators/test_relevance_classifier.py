@@ -200,7 +200,9 @@ def test_refusals(options, words):
         RelevanceVectorClassifier(**options).fit(X, y)
 
 
-@pytest.mark.parametrize("seed", [0, 2, 4])
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 4))]
+)
 def test_labels_of_separable_classes_are_those_of_the_mode(seed):
     X = np.random.default_rng(seed).normal(size=(60, 1))
     y = np.digitize(X[:, 0], [-0.5, 0.5])

@@ -16,7 +16,7 @@ from mercer.kernels import RBF
 
 
 @pytest.mark.filterwarnings("ignore:the noise variance is at its floor")
-@pytest.mark.parametrize("columns", [1, 3])
+@pytest.mark.parametrize("columns", [1, pytest.param(3, marks=pytest.mark.slow)])
 def test_functions_that_follow_single_rows_are_told_of(columns):
     rng = np.random.default_rng(100 * columns)
     X = rng.uniform(-3, 3, (200, columns))

@@ -76,7 +76,7 @@ def test_sharp_noise_keeps_its_digits(noise):
 
 
 @pytest.mark.parametrize("kind", ["probit", "logistic"])
-@pytest.mark.parametrize("n", [1, 2, 3])
+@pytest.mark.parametrize("n", [1, 2, pytest.param(3, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_evidence_of_few_rows(kind, n, weighted):
     for seed in range(3):
