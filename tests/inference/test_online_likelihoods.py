@@ -228,7 +228,9 @@ def labels_of(n=120):
     return X, y[:, None], rng.choice([0.0, 0.03, 0.4, 1.0, 1.7, 2.0], n)
 
 
-@pytest.mark.parametrize("likelihood", [Probit(0.7), Probit(0.0), Logistic()], ids=repr)
+@pytest.mark.parametrize(
+    "likelihood", [Probit(0.7), Probit(0.0), Probit(1e155), Logistic()], ids=repr
+)
 @pytest.mark.parametrize("forget", [0.0, 0.02])
 def test_any_weights_of_labels_are_learned_in_the_compiled_loop(likelihood, forget, monkeypatch):
     X, y, w = labels_of()

@@ -206,6 +206,10 @@ _INSTEAD = [
         r"raise (?:their limit, `(max_steps)` of an estimator|(max_iter))",
         r"the estimator in Python has \1\2 to raise",
     ),
+    (
+        r"A smaller prior_scale, another kernel, or noise of another size or kind",
+        "A smaller --prior-scale, another --kernel or --likelihood",
+    ),
     (r"another kernel, or a larger prior_scale", "another --kernel, or a larger --prior-scale"),
     (
         r"Give likelihood too, a smaller prior_scale or none, .*",

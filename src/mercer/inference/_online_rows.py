@@ -98,7 +98,7 @@ def _takes(site: tuple[str, Floats], block: Block) -> bool:
     unit = float(parameters[0]) if kind == "probit" else 1.0
     # A prior variance there is, but of a degenerate process, whose functions have all of it.
     widest = np.max(block.variances, initial=0.0)
-    return unit == 0.0 or (not block.features.size and bool(widest <= (_WIDEST * unit) ** 2))
+    return unit == 0.0 or (not block.features.size and bool(np.sqrt(widest) <= _WIDEST * unit))
 
 
 def _learn_row(

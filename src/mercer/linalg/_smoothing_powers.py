@@ -1,9 +1,9 @@
 """Compiled averages of a power of a label's likelihood over a Gaussian.
 
-Z = E[p(f)^a], f ~ N(m, v), for p the logistic function or Phi(f/s), and any a > 0. There is no
-closed form but for a = 1. The logarithm of the integrand is concave, and falls from its highest
-point at least as fast as that of the Gaussian: equal steps over so many standard deviations about
-it, which converge exponentially (see `mercer.likelihoods.trapezoid`), as p has no zero and no pole
+Z = E[p(f)^a], f ~ N(m, v), for p the logistic function or Phi(f/s), and a of at most some few. Only
+a = 1 has a closed form. The logarithm of the integrand is concave, and falls from its highest point
+at least as fast as that of the Gaussian: equal steps over so many standard deviations about it,
+which converge exponentially (see `mercer.likelihoods.trapezoid`), as p has no zero and no pole
 within 2.8 units of the real line. With d_1 and d_2 the derivatives of a log p, q = <d_1> and
 r = <d_2> + Var(d_1) under the integrand.
 """
@@ -38,23 +38,23 @@ def _log_p(scale, f):  # type: ignore[no-untyped-def]
 
 @njit(float64(float64, float64, float64, float64), **MAP)
 def _highest(scale, m, v, a):  # type: ignore[no-untyped-def]
-    """The f at which a log p(f) - (f - m)^2/(2v) is highest, at m or above."""
-    low, high, f = m, math.inf, m
+    """The u = f - m, 0 or above, at which a log p(f) - u^2/(2v) is highest."""
+    low, high, u = 0.0, math.inf, 0.0
     sd = math.sqrt(v)
     for _ in range(_NEWTON):
-        _, first, second = _log_p(scale, f)
-        slope = a * first - (f - m) / v
+        _, first, second = _log_p(scale, m + u)
+        slope = a * first - u / v
         if slope > 0.0:
-            low = f
+            low = u
         else:
-            high = f
+            high = u
         step = slope / (1.0 / v - a * second)
         if abs(step) <= _NEAR * sd:
             break
-        f += step
-        if not low < f < high:
-            f = 0.5 * (low + high) if high < math.inf else low + sd
-    return f
+        u += step
+        if not low < u < high:
+            u = 0.5 * (low + high) if high < math.inf else low + sd
+    return u
 
 
 @njit(types.UniTuple(float64, 3)(float64, float64, float64, float64), **MAP)
@@ -65,14 +65,14 @@ def power_of_label(scale, m, v, a):  # type: ignore[no-untyped-def]
         return a * log_p, a * first, a * second
     sd = math.sqrt(v)
     middle = _highest(scale, m, v, a)
-    top = a * _log_p(scale, middle)[0] - 0.5 * ((middle - m) / sd) ** 2
+    top = a * _log_p(scale, m + middle)[0] - 0.5 * (middle / sd) ** 2
     step = min(_STEP * (scale if scale > 0.0 else 1.0), _NARROW * sd)
     count = math.ceil(_REACH * sd / step)
     total, mean, spread, curved = 0.0, 0.0, 0.0, 0.0
     for j in range(-count, count + 1):
-        f = middle + step * j
-        log_p, first, second = _log_p(scale, f)
-        w = math.exp(a * log_p - 0.5 * ((f - m) / sd) ** 2 - top)
+        u = middle + step * j  # not f, of which m may leave no digits
+        log_p, first, second = _log_p(scale, m + u)
+        w = math.exp(a * log_p - 0.5 * (u / sd) ** 2 - top)
         if w == 0.0:
             continue
         # Welford's updates: d_1 may be large beside its variance
