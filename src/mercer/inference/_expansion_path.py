@@ -87,13 +87,14 @@ def scored_path(by: Comparison, penalties: Floats) -> Path:
     raised.
     """
     work = _Work(by)
-    work.prolong(penalties[:_BEGIN])
-    while True:
-        path = work.path()
-        count = len(path.penalties)
-        if count == len(penalties) or not path.is_whole or path.best < count - _LAST:
-            return path
-        work.prolong(penalties[count : count + _MORE])
+    with laplacian.blas_of(by.problem, by.model.prior):
+        work.prolong(penalties[:_BEGIN])
+        while True:
+            path = work.path()
+            count = len(path.penalties)
+            if count == len(penalties) or not path.is_whole or path.best < count - _LAST:
+                return path
+            work.prolong(penalties[count : count + _MORE])
 
 
 def descending(most: float, count: int) -> Floats:

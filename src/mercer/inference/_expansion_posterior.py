@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from scipy.linalg import qr, svd
 from scipy.linalg.lapack import dtrcon
 
+from mercer.compute import blas_for
 from mercer.likelihoods import Gaussian, Huber, Likelihood, Logistic, Probit
 from mercer.means import Mean, Zero
 from mercer.posterior import Basis, Posterior
@@ -92,7 +93,8 @@ def spread_of(pieces: Iterable[Piece], size: int, ridge: Floats | None = None) -
         tall = np.empty((len(R) + len(Phi), size), order="F")
         tall[: len(R)] = R
         np.multiply(np.sqrt(np.maximum(weights, 0.0))[:, None], Phi, out=tall[len(R) :])
-        R = qr(tall, mode="r", overwrite_a=True, check_finite=False)[0][:size]
+        with blas_for(int(np.cbrt(float(tall.size) * size))):
+            R = qr(tall, mode="r", overwrite_a=True, check_finite=False)[0][:size]
     width = np.max(np.abs(R), axis=0, initial=0.0)
     width = np.where(width > 0, width, 1.0)
     scaled = R / width

@@ -13,7 +13,6 @@ from numpy.linalg import LinAlgError
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from mercer.compute import blas_for
 from mercer.inference._column_blocks import ColumnBlocks
 from mercer.inference._l1_generation import TINY, Solved
 from mercer.inference._l1_quadratic import minimise_l1, minimise_l1_path
@@ -27,9 +26,6 @@ Indices = NDArray[np.intp]
 # corrected; the part of lam (of c, where there is no penalty) by which slopes may be off; and what
 # a correction leaves of that at most if it is of use.
 _AGAIN, _CORRECTIONS, _EXACT, _USEFUL = 2, 5, 1e-11, 0.3
-# Products with single vectors are too small for the BLAS's threads unless rows are many: this part
-# of them counts as the order of a matrix.
-_MANY = 32
 # Residuals of this part of the targets are rounding.
 _ROUNDING = 1e-14
 
@@ -97,8 +93,7 @@ class Squares:
 
     def solve(self, lam: Floats) -> Solved:
         """Return the optimum for penalties (k,) of the columns added."""
-        with blas_for(len(self.target) // _MANY):
-            return self._refined(self._penalties(lam), self._coef)
+        return self._refined(self._penalties(lam), self._coef)
 
     def solve_path(self, lam: Floats, multipliers: Floats) -> list[Solved]:
         """Return the optima for penalties t lam, t of the descending multipliers, by one homotopy.

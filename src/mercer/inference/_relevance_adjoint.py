@@ -16,6 +16,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.compute import blas_for
 from mercer.inference._relevance_ascent import Penalty
 from mercer.inference._relevance_classes_problem import (
     ClassesProblem,
@@ -32,6 +33,7 @@ __all__ = ["laplace_adjoints"]
 Floats = NDArray[np.float64]
 
 
+@blas_for(0)
 def laplace_adjoints(
     problem: ClassesProblem | MultinomialProblem, fit: Relevance | MultinomialRelevance
 ) -> tuple[float, Floats] | None:

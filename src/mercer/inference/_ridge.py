@@ -18,7 +18,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.compute import blas_for
 from mercer.inference._expansion_problem import Expansion, ExpansionProblem
 from mercer.inference._ridge_bounds import above, below, enough
 from mercer.inference._ridge_interior import by_interior_points
@@ -68,19 +67,18 @@ class Ridge:
         """
         problem, c = self.problem, decay(self.problem, lam)
         try:
-            with blas_for(problem.n):
-                if self._spectrum is None:
-                    self._spectrum = Spectrum(problem.columns)
-                spectrum = self._spectrum
-                for near in self._towards(c):
-                    over = Coefficients(spectrum.values, self.H, near)
-                    x, u, whole = _minimised(problem, over, tol, self._last)
-                    self._last, self._at = x, near
-                    if not whole:
-                        break
-                k = len(spectrum.size)
-                a = problem.balanced(spectrum.pulls(x[:k], u, c))
-                found = self._found(c, spectrum.coefficients(x[:k]), x[k:], [u, a])
+            if self._spectrum is None:
+                self._spectrum = Spectrum(problem.columns)
+            spectrum = self._spectrum
+            for near in self._towards(c):
+                over = Coefficients(spectrum.values, self.H, near)
+                x, u, whole = _minimised(problem, over, tol, self._last)
+                self._last, self._at = x, near
+                if not whole:
+                    break
+            k = len(spectrum.size)
+            a = problem.balanced(spectrum.pulls(x[:k], u, c))
+            found = self._found(c, spectrum.coefficients(x[:k]), x[k:], [u, a])
         except KeyboardInterrupt:  # before there was anything, or while it was measured
             nothing = np.zeros(problem.columns.size), np.zeros(self.H.shape[1])
             found, whole = self._measured(c, *nothing, np.array(problem.mean)), False

@@ -26,13 +26,14 @@ and F - D is the certificate of a solution.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.compute import blas_for
 from mercer.inference._expansion_problem import Expansion, ExpansionProblem
 from mercer.inference._expansion_reduced import Reduced
 from mercer.inference._l1_generation import Generation
@@ -49,6 +50,7 @@ __all__ = [
     "Expansion",
     "ExpansionProblem",
     "Solver",
+    "blas_of",
     "largest_penalty",
     "path",
     "solve",
@@ -67,6 +69,8 @@ _ROUNDING = 8.0 * float(np.finfo(float).eps)
 _NOTHING, _LEAST = 1e-6, 1e-9
 # Weight decay so small, or as large as its inverse, is out of range.
 _FAR = 1e-100
+# Rows to one of the order of a matrix that is as much work as the few columns in use.
+_MANY = 32
 
 
 def solve(
@@ -154,9 +158,9 @@ class Solver:
     def solve(self, lam: float) -> Expansion:
         """Return the most probable expansion for a penalty."""
         self._check(lam)
-        if self.prior is WeightDecay:
-            return self._decayed(lam)
-        with _programmes_in_words(lam):
+        with blas_of(self.problem, self.prior), _programmes_in_words(lam):
+            if self.prior is WeightDecay:
+                return self._decayed(lam)
             if self.prior is FeatureSelection:
                 return self._selected(lam, None if self.start is None else self._begun())
             return _judged(self.work, self.generation.solve(lam), self.tol)
@@ -177,7 +181,7 @@ class Solver:
         if any(a < b for a, b in pairwise(values)):
             raise ValueError(f"penalties of a path must descend, got {values!r}")
         founds: list[Expansion] = []
-        with _programmes_in_words(values[-1]):
+        with blas_of(self.problem, self.prior), _programmes_in_words(values[-1]):
             if self.prior is Laplacian:
                 found = solve_path(self.generation, values)
                 return [_judged(self.work, one, self.tol) for one in found]
@@ -219,6 +223,11 @@ class Solver:
                 f"lam = {lam!r} makes weight decay of {decay(self.problem, lam):.3g} theta^2, "
                 "beyond what doubles can hold"
             )
+
+
+def blas_of(problem: ExpansionProblem, prior: Prior) -> AbstractContextManager[None]:
+    """Return `blas_for` the matrices of a solution: of few columns, but under weight decay."""
+    return blas_for(problem.n if prior is WeightDecay else problem.n // _MANY)
 
 
 @contextmanager
