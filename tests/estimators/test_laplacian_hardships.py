@@ -224,3 +224,37 @@ def test_a_fit_of_which_nothing_is_proved_is_not_told_to_raise_tol(monkeypatch):
     said = with_options(str(caught[0].message))
     assert said.endswith("a smaller --prior-scale, or another --kernel or --likelihood")
     assert model.status_ == "stopped" and model.n_active_ > 0
+
+
+def test_targets_that_gaussian_noise_does_not_stand_are_told_of():
+    X, y = rows()
+    y[3] = 100.0
+    with pytest.warns(MercerWarning, match="far from all others") as caught:
+        LaplacianProcessRegressor(KERNEL, optimizer=None).fit(X, y)
+    assert len(caught) == 1
+
+
+def test_functions_as_many_as_single_rows_are_told_of():
+    X, y = rows()
+    with pytest.warns(MercerWarning, match=r"functions follow 60 rows") as caught:
+        model = LaplacianProcessRegressor(RBF(0.02), optimizer=None).fit(X, y)
+    assert f"{model.n_active_ + 1} functions" in str(caught[0].message)  # that of the mean is one
+
+
+@pytest.mark.parametrize(("prior", "scale"), [("laplacian", 1e6), ("weight_decay", 1e6)])
+def test_noise_far_above_what_is_left_is_told_of(prior, scale):
+    X, y = rows()
+    options = {"prior": prior, "prior_scale": scale, "optimizer": None, "n_folds": 3}
+    with pytest.warns(MercerWarning, match="prior_scale is so large"):
+        model = LaplacianProcessRegressor(KERNEL, **options).fit(X, y)
+    assert model.likelihood_.noise > 10 * np.mean((y - model.predict(X)) ** 2)
+
+
+@pytest.mark.parametrize("prior", ["laplacian", "weight_decay"])
+def test_noise_of_large_prior_scales_is_finite(prior):
+    X, y = rows(30)
+    options = {"prior": prior, "prior_scale": 1e70, "optimizer": None, "n_penalties": 4}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = LaplacianProcessRegressor(KERNEL, Laplace(), **options).fit(X, y)
+    assert np.all(np.isfinite(model.predict(X, return_std=True)))

@@ -54,6 +54,48 @@ def test_a_programme_without_a_solution_says_so():
             solver.solve(0.5 * one)
 
 
+def test_a_programme_on_which_one_simplex_gets_stuck_is_left_to_the_other(monkeypatch):
+    highspy = pytest.importorskip("highspy")
+    solver = _l1_simplex._Highs(highspy, np.ones(3), np.zeros(3), np.ones(3))
+    solver.add(np.ones((1, 3)))
+    inner, strategies = solver.model, []
+
+    class Stuck:
+        """A solver whose dual simplex never ends."""
+
+        def __getattr__(self, name):
+            return getattr(inner, name)
+
+        def run(self):
+            strategies.append(inner.getOptionValue("simplex_strategy")[1])
+            return inner.run()
+
+        def getModelStatus(self):
+            primal = strategies[-1] == _l1_simplex._PRIMAL
+            status = highspy.HighsModelStatus
+            return inner.getModelStatus() if primal else status.kUnknown
+
+    solver.model = Stuck()
+    assert np.sum(solver.solve(np.full(1, 2.0)).x) == pytest.approx(2.0)
+    assert strategies[0] != _l1_simplex._PRIMAL and strategies[-1] == _l1_simplex._PRIMAL
+    assert inner.getOptionValue("simplex_strategy")[1] == _l1_simplex._DUAL
+
+
+@pytest.mark.parametrize("with_highspy", [True, False])
+def test_steps_of_large_programmes_are_numbers_of_32_bits(with_highspy, monkeypatch):
+    monkeypatch.setattr(_l1_simplex, "_PIVOTS", 2**31)
+    if with_highspy:
+        pytest.importorskip("highspy")
+    else:
+        monkeypatch.setattr(_l1_simplex, "_highspy", lambda: None)
+    solver = _l1_simplex.solver_of(np.ones(3), np.zeros(3), np.ones(3))
+    solver.add(np.ones((1, 3)))
+    assert np.sum(solver.solve(np.full(1, 2.0)).x) == pytest.approx(2.0)
+    if with_highspy:
+        limit = solver.model.getOptionValue("simplex_iteration_limit")[1]
+        assert limit == 2**31 - 1
+
+
 def test_a_programme_that_takes_too_many_steps_is_given_up(monkeypatch):
     pytest.importorskip("highspy")
     solver = _l1_simplex.solver_of(np.ones(3), np.zeros(3), np.ones(3))

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from threadpoolctl import threadpool_info
 
 from mercer.inference._columns import ArrayColumns, KernelColumns
 from mercer.inference._expansion_problem import ExpansionProblem
@@ -235,6 +236,68 @@ def test_a_fit_of_heavy_rows_is_not_one_of_the_others(prior):
     problem = ExpansionProblem.of(columns, Laplace(1.0), y, H=np.ones((3, 1)), weights=weights)
     found = solve(problem, prior, 1.0)
     assert found.status == "certified" and found.objective == pytest.approx(2e-3, rel=1e-6)
+
+
+def test_a_heavy_row_far_from_0_is_no_measure_of_what_a_line_leaves_of_the_others():
+    x, weights = np.linspace(-2.0, 2.0, 40), np.ones(40)
+    weights[7], columns = 1e12, KernelColumns(RBF(0.5), x[:, None])
+    y, H = 1e9 + 1e-2 * np.sin(3.0 * x), np.column_stack([np.ones(40), x])
+    problem = ExpansionProblem.of(columns, Gaussian(1e-6), y, H=H, weights=weights)
+    found = solve(problem, lam=1e-5)
+    assert found.status == "certified" and len(found.indices)
+    assert found.objective == pytest.approx(6.232e-7, rel=1e-3)  # as for weights to 1e10
+
+
+@pytest.mark.parametrize(
+    ("name", "prior", "weight"),
+    [
+        ("soft_margin", Laplacian, 1e12),
+        ("logistic", Laplacian, 1e12),
+        ("logistic", FeatureSelection, 1e8),
+    ],
+)
+def test_a_heavy_label_proves_nothing_of_the_others(name, prior, weight):
+    rng = np.random.default_rng(0)
+    X, weights = rng.normal(size=(30, 1)), np.ones(30)
+    y = np.where(np.sin(2.0 * X[:, 0]) + 0.5 * rng.normal(size=30) > 0, 1.0, -1.0)
+    weights[0], H = weight, np.ones((30, 1))
+    problem = ExpansionProblem.of(KernelColumns(RBF(1.0), X), NOISES[name], y, H=H, weights=weights)
+    found = solve(problem, prior, 0.1)
+    assert found.status == ("certified" if found.gap <= 1e-6 else "stopped")
+
+
+def test_a_heavy_number_proves_nothing_of_the_others():
+    x, weights = np.linspace(-2.0, 2.0, 30), np.ones(30)
+    weights[4], columns = 1e12, KernelColumns(RBF(0.5), x[:, None])
+    y = 1e3 + np.sin(3.0 * x) + 0.1 * np.random.default_rng(0).normal(size=30)
+    problem = ExpansionProblem.of(columns, Laplace(1.0), y, H=np.ones((30, 1)), weights=weights)
+    found = solve(problem, WeightDecay, 0.01)
+    assert found.status == ("certified" if found.gap <= 1e-6 else "stopped")
+
+
+@pytest.mark.parametrize("prior", [Laplacian, WeightDecay])
+def test_labels_that_a_line_separates_but_for_one_value(prior):
+    # What the line leaves is the coin toss of eight rows: 8 ln 2.
+    x = np.repeat(np.arange(5.0), 8)
+    y = np.where(x > 2, 1.0, -1.0)
+    y[16:20] = 1.0
+    H = np.column_stack([np.ones(40), x])
+    problem = ExpansionProblem.of(KernelColumns(RBF(1.0), x[:, None]), NOISES["logistic"], y, H=H)
+    found = solve(problem, prior, 1.0)
+    assert found.status == "certified"
+    assert found.dual == pytest.approx(8.0 * np.log(2.0), rel=1e-6)
+
+
+@each_prior
+def test_small_matrices_have_one_thread_of_the_blas(prior, two_threads):
+    seen = []
+
+    def look(_):
+        seen.extend(c["num_threads"] for c in threadpool_info() if c["user_api"] == "blas")
+
+    case = Case("laplace", n=60)
+    solve(case.problem(), prior, 0.4, report=look)
+    assert seen and set(seen) == {1}
 
 
 def test_any_kernel_will_do():

@@ -111,10 +111,16 @@ class Frame:
             PRIORS[own.prior], scale, float(own.tol), max_active, own.n_penalties, report
         )
 
+    @property
+    def is_open(self) -> bool:
+        """Whether there is noise whose scale is estimated."""
+        spec = self.model.noise
+        return not isinstance(spec, str) and spec(1.0).is_open
+
     def drowned(self, fit: Fitted, p: int) -> str | None:
         """Return in words that the noise of output p is that of outliers alone, if it is."""
-        rows, spec = self.model.rows, self.model.noise
-        if isinstance(spec, str) or not spec(1.0).is_open:
+        rows = self.model.rows
+        if not self.is_open:
             return None
         scale = float(self.model.scale[p])
         return of_outliers(fit.likelihood, rows.Y[:, p], rows.weights, scale)

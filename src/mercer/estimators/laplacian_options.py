@@ -47,6 +47,8 @@ PRIORS: dict[str, type[CoefficientPrior]] = {
 }
 #: What a classifier may minimise.
 CLASS_LOSSES = ("logistic", "soft_margin", "quadratic_soft_margin")
+# Prior scales at the most: fourth powers of them are to be doubles.
+_LARGEST = 1e70
 _NOISE = (Gaussian, Laplace, EpsilonInsensitive, Huber)
 
 
@@ -55,9 +57,10 @@ def check_laplacian_options(estimator: Any) -> None:
     require_choice("prior", estimator.prior, tuple(PRIORS))
     if estimator.prior_scale is not None:
         require_number("prior_scale", estimator.prior_scale)
-        if not (np.isfinite(estimator.prior_scale) and estimator.prior_scale > 0):
+        if not 1.0 / _LARGEST <= estimator.prior_scale <= _LARGEST:
             raise ValueError(
-                f"prior_scale must be a positive number, or None, got {estimator.prior_scale!r}"
+                f"prior_scale must be a positive number, from {1.0 / _LARGEST:g} to {_LARGEST:g}, "
+                f"or None, got {estimator.prior_scale!r}"
             )
     require_number("tol", estimator.tol)
     if not 0.0 < estimator.tol < 1.0:

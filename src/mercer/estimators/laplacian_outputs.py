@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from mercer.likelihoods import EpsilonInsensitive, Gaussian, Huber, Laplace, Likelihood
 from mercer.likelihoods.spread import median_of
 
-__all__ = ["of_outliers", "ratio_of", "require_one_zone", "shares_its_shape"]
+__all__ = ["is_louder", "of_outliers", "ratio_of", "require_one_zone", "shares_its_shape"]
 
 Floats = NDArray[np.float64]
 
@@ -16,6 +16,8 @@ Floats = NDArray[np.float64]
 # are is that of the part of them that is further out than it, if that is no more than the other
 # number. Of targets that are Laplace noise and nothing else the ratio is 1.44.
 _WIDE, _MOST = 3.0, 0.25
+# Noise of more than so many times the mean square of the residuals is not theirs.
+_LOUD = 10.0
 
 
 def _scale_of(noise: Likelihood) -> float:
@@ -46,12 +48,19 @@ def of_outliers(noise: Likelihood, y: Floats, weights: Floats, unit: float) -> s
     scale, away = _scale_of(noise), np.abs(y - median_of(y, weights))
     half = median_of(away, weights)
     part = float(np.sum(weights[away > scale]) / np.sum(weights))
-    if not (scale > _WIDE * half > 0 and part <= _MOST):
+    if not (scale > _WIDE * half > 0 and 0 < part <= _MOST):
         return None
     return (
         f"its scale is {unit * scale:.3g} because of {100 * part:.2g}% of the targets, which are "
         f"further than that from their median, while half of all are within {unit * half:.3g}"
     )
+
+
+def is_louder(noise: Likelihood, residuals: Floats, weights: Floats, k: int) -> bool:
+    """Whether noise is far above the residuals (n,) of a fit with k coefficients."""
+    total = float(np.sum(weights))
+    left = float(weights @ residuals**2) / max(total - k, 1.0)
+    return _scale_of(noise) > float(np.sqrt(_LOUD * left))
 
 
 def shares_its_shape(spec: Likelihood | None) -> bool:

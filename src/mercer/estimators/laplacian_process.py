@@ -8,24 +8,24 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mercer.errors import ConvergenceWarning, MercerWarning, UndeterminedWarning, warn
+from mercer.errors import ConvergenceWarning, UndeterminedWarning, warn
 from mercer.estimators.expansion_options import check_centres
 from mercer.estimators.expansion_process import ExpansionProcess, single
 from mercer.estimators.laplacian_frame import Frame, Model
 from mercer.estimators.laplacian_kernel import kernel_for
 from mercer.estimators.laplacian_options import PRIORS, check_laplacian_options, most_active
 from mercer.estimators.laplacian_rows import Merged
+from mercer.estimators.laplacian_warnings import warn_of_expansion, warn_of_status
 from mercer.estimators.options import as_generator
 from mercer.estimators.preparation import all_or_nothing
 from mercer.estimators.rows import is_precomputed
 from mercer.estimators.search import report_of
-from mercer.evidence.expansion_choice import choose, larger, wants_less_noise
+from mercer.evidence.expansion_choice import choose, larger
 from mercer.evidence.expansion_fit import fit_targets
 from mercer.evidence.expansion_targets import Chosen, Fitted, Options, Targets
 from mercer.evidence.optimum import Report, tell
 from mercer.evidence.pattern_search import KernelSearch
 from mercer.inference._columns import Columns
-from mercer.likelihoods import Gaussian
 from mercer.means import Mean
 from mercer.posterior import Posterior
 
@@ -78,7 +78,8 @@ class LaplacianProcess(ExpansionProcess):
             frame, fits = self._fit_expansion(self._prepared(X, y, sample_weight))
             self._keep_posteriors(self._keep_outputs(frame, fits))
             self.mean_ = self._mean_of(frame, fits)
-            self._warn_of_expansion(frame, fits)
+            warn_of_expansion(self, frame, fits)
+            warn_of_status(self, fits)
         return self
 
     @abstractmethod
@@ -205,58 +206,6 @@ class LaplacianProcess(ExpansionProcess):
         columns = [posterior.alpha[-r:, 0] * posterior.scale[0] for posterior in self._posteriors()]
         return mean.with_coefficients(np.column_stack(columns))
 
-    def _warn_of_expansion(self, frame: Frame, fits: list[Fitted]) -> None:
-        """Warn of functions that are none, and of what was not proved."""
-        known = [p for p, fit in enumerate(fits) if fit.chosen.is_known]  # others were warned of
-        empty = [p for p in known if not len(fits[p].solution.indices)]
-        for p in known:
-            drowned = frame.drowned(fits[p], p)
-            # Gaussian noise is not chosen to stand outliers, and functions may follow them
-            if drowned is None or (p not in empty and isinstance(fits[p].likelihood, Gaussian)):
-                continue
-            empty = [other for other in empty if other != p]
-            which = "" if len(fits) == 1 else f" of function {p}"
-            warn(
-                f"the noise{which} is that of outliers: {drowned}. Whatever the inputs tell of the "
-                f"others hardly counts beside it ({len(fits[p].solution.indices)} functions are in "
-                "use). Leave these rows out, or take noise with heavier tails: "
-                "RelevanceVectorRegressor(robust=True), or GPRegressor(likelihood=StudentT())",
-                MercerWarning,
-            )
-        if empty:
-            which = "" if len(fits) == 1 else f" of function {', '.join(str(p) for p in empty)}"
-            warn(
-                f"all coefficients{which} are 0: nothing in the inputs was found to tell of the "
-                "targets, predictions are the mean alone and their spread is that of the noise. "
-                "If there is more to them, try another kernel, or a larger prior_scale",
-                MercerWarning,
-            )
-        short = [fit.spread for fit in fits if fit.spread.factor is not None]
-        lost = [s for s in short if s.factor is not None and s.rank < s.factor.n_columns]
-        if lost:
-            warn(
-                f"the rows determine only {lost[0].rank} of {lost[0].factor.n_columns} "  # type: ignore[union-attr]
-                "coefficients; the others have no error bars. Functions may repeat each other",
-                MercerWarning,
-            )
-        if all(fit.solution.status == "certified" for fit in fits):
-            return
-        status, remedy = "interrupted", "fit again to have it whole"
-        if all(fit.solution.status != "interrupted" for fit in fits):
-            status, remedy = "stopped", "raise tol"
-            if self.max_active is not None:
-                remedy = "raise max_active, or tol"
-            elif self.gap_ >= 1.0:  # the solver gave up before there was a proof of anything
-                remedy = "try a smaller prior_scale, or another kernel or likelihood"
-        shown = f"{self.gap_:.3g}"
-        if float(shown) <= self.tol < self.gap_:
-            shown = f"just above that, {self.gap_:.9g}"
-        warn(
-            f"the fit was {status}: tol is {self.tol:g}, and the gap that is proved is {shown}; "
-            f"{remedy}",
-            ConvergenceWarning,
-        )
-
 
 def _record(chosen: Chosen) -> dict[str, Floats] | None:
     """Return the path on which a penalty was chosen; None if it was given."""
@@ -271,13 +220,6 @@ def _choose(table: Columns, targets: Targets, options: Options, report: Report |
     chosen = choose(table, targets, options)
     if chosen.path is not None:
         tell(report, f"the penalty is {chosen.penalty:.3g}, chosen by {len(targets.y)} rows")
-    if wants_less_noise(targets, options, chosen):
-        warn(
-            "prior_scale is so large that there is less noise than a path of "
-            f"n_penalties={options.n_penalties} reaches: noise and error bars are too large. "
-            "Give likelihood too, a smaller prior_scale or none, or raise n_penalties",
-            MercerWarning,
-        )
     if not chosen.is_known and chosen.path is not None:
         warn(
             f"the rows weigh {np.sum(targets.weights):.3g} together, which leaves nothing to "

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
 from mercer.errors import MercerWarning, warn
 from mercer.estimators.relevance_frame import Frame
 from mercer.evidence.relevance_engines import Machine
 from mercer.evidence.relevance_functions import Dictionary
 from mercer.evidence.relevance_search import Ended
-from mercer.likelihoods.spread import median_of, spread_of
+from mercer.likelihoods.spread import has_far
 
 __all__ = ["warn_if_empty", "warn_of_far", "warn_of_many"]
 
-Floats = NDArray[np.float64]
-
 # Functions are many where rows determine more coefficients than this part of their number, or than
-# the other where some targets are further from their median than so many deviations; of fewer rows
-# nobody expects much.
-_MANY, _OUTLIERS, _FAR, _FEW = 0.5, 0.1, 20.0, 20
+# the other where some targets are far from all others; of fewer rows nobody expects much.
+_MANY, _OUTLIERS, _FEW = 0.5, 0.1, 20
 
 
 def warn_if_empty(frame: Frame, functions: Dictionary, machines: Sequence[Machine]) -> None:
@@ -55,7 +49,7 @@ def warn_of_many(frame: Frame, end: Ended, is_robust: bool, has_noise: bool) -> 
     n = len(rows.Y)
     if n < _FEW or end.status == "interrupted":
         return
-    is_far = not is_robust and any(_has_outliers(y, rows.weights) for y in rows.Y.T)
+    is_far = not is_robust and any(has_far(y, rows.weights) for y in rows.Y.T)
     limit = (_OUTLIERS if is_far else _MANY) * n
     # what rows determine takes a factor's inverse, and is no more than there are functions
     many = [machine.fit for machine in end.machines if len(machine.fit.indices) > limit]
@@ -82,7 +76,3 @@ def warn_of_far(far: int, n: int) -> None:
             "grow as a Gaussian process does, for n times the cost",
             MercerWarning,
         )
-
-
-def _has_outliers(y: Floats, weights: Floats) -> bool:
-    return bool(np.any(np.abs(y - median_of(y, weights)) > _FAR * spread_of(y, weights)))

@@ -17,17 +17,15 @@ from mercer.inference._expansion_reduced import Reduced
 from mercer.inference._first_penalty import first_penalty, rounding_of_first
 from mercer.inference._residual_noise import Noise
 from mercer.likelihoods import Likelihood
-from mercer.priors import FeatureSelection, Laplacian, WeightDecay
+from mercer.priors import FeatureSelection, Laplacian
 
-__all__ = ["choose", "larger", "tells", "wants_less_noise"]
+__all__ = ["choose", "larger", "tells"]
 
 Floats = NDArray[np.float64]
 
 # Estimates of noise that shapes the loss, each from the residuals of the one before, and the
 # change that is none.
 _ROUNDS, _SAME = 4, 0.02
-# Nats a row that the last step of a path gains where noise is still much too large.
-_GAIN = 0.1
 
 
 def choose(columns: Columns, targets: Targets, options: Options, judge: bool = False) -> Chosen:
@@ -118,23 +116,6 @@ def larger(chosen: Chosen) -> Chosen | None:
     if path is None or not np.any(path.penalties > chosen.penalty):
         return None
     return _at(path, int(np.flatnonzero(path.penalties > chosen.penalty)[-1]), chosen.now)
-
-
-def wants_less_noise(targets: Targets, options: Options, chosen: Chosen) -> bool:
-    """Whether held-out rows want much less noise than a given prior scale has at a path's end.
-
-    Noise is in proportion to the penalty then, but for weight decay, of which nothing is said: a
-    fifth of a decade less of a variance that is far too large gains 0.23 nats a row.
-    """
-    path, noise = chosen.path, targets.noise
-    if options.prior_scale is None or options.prior is WeightDecay:
-        return False
-    if path is None or not (isinstance(noise, Noise) and noise.is_open and path.is_whole):
-        return False
-    if not 1 < len(path.penalties) == options.n_penalties:
-        return False
-    before, last = path.values[-2:]
-    return bool(chosen.penalty == path.penalties[-1] and last - before > _GAIN)
 
 
 def _chosen(

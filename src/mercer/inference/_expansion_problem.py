@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from mercer.inference._columns import Columns
 from mercer.inference._losses import Loss
-from mercer.inference._losses_numbers import Insensitive
 from mercer.inference._unit_loss import unit_loss
 
 __all__ = ["Expansion", "ExpansionProblem"]
@@ -21,6 +20,8 @@ __all__ = ["Expansion", "ExpansionProblem"]
 Floats = NDArray[np.float64]
 
 _EPS = float(np.finfo(float).eps)
+# How often pulls that would change sides are made 0, before all are.
+_TRIES = 10
 _TINY = float(np.finfo(float).tiny)
 
 
@@ -126,7 +127,7 @@ class ExpansionProblem:
     @property
     def zone(self) -> float:
         """The residual below which the loss is 0; 0 for losses without such a zone."""
-        return self.loss.zone if isinstance(self.loss, Insensitive) else 0.0
+        return self.loss.zone
 
     def reach(self) -> tuple[Floats, Floats]:
         """Return the least and the greatest pull of each row, (n,) both."""
@@ -157,19 +158,25 @@ class ExpansionProblem:
         """Return pulls near u that are in reach and leave the free functions at rest: H'u = 0.
 
         Pulls are changed by a share of their own size, u_i - |u_i| h_i'z: those that are 0 stay
-        so. All are shrunk afterwards if one is out of reach. 0, which is always feasible, where a
-        pull that can be to one side only would have to go to the other.
+        so. Pulls that can be to one side only, and would have to go to the other, are made 0. All
+        are shrunk afterwards if one is out of reach. Where this does not end all are 0, which is
+        always feasible.
         """
         low, high = self.reach()
         u = np.clip(u, low, high)
         if self.H is None or not self.H.shape[1]:
             return u
-        for _ in range(2):  # once for the change, once for its rounding
-            size = np.abs(u)
-            root = np.sqrt(size)
-            z = np.linalg.lstsq(root[:, None] * self.H, root * np.sign(u), rcond=None)[0]
-            u = u - size * (self.H @ z)
-        if np.any((u < 0) & (low == 0)) or np.any((u > 0) & (high == 0)):
+        for _ in range(_TRIES):
+            for _ in range(2):  # once for the change, once for its rounding
+                size = np.abs(u)
+                root = np.sqrt(size)
+                z = np.linalg.lstsq(root[:, None] * self.H, root * np.sign(u), rcond=None)[0]
+                u = u - size * (self.H @ z)
+            wrong = (u < low) & (low == 0) | (u > high) & (high == 0)
+            if not np.any(wrong):
+                break
+            u = np.where(wrong, 0.0, u)
+        else:
             return np.zeros(self.n)
         with np.errstate(divide="ignore", invalid="ignore"):
             room = np.where(u > 0, high / u, np.where(u < 0, low / u, np.inf))

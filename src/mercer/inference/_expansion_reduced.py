@@ -193,7 +193,7 @@ def _fit(problem: ExpansionProblem, free: FreeBasis, target: Floats) -> tuple[Fl
     squares = problem.loss.kind == "squares"
     found, rest = left(free.coordinates(target))
     # row by row: heavy rows tell nothing of what is left of others
-    size = np.abs(target) + np.linalg.norm(free.basis, axis=1) * np.linalg.norm(found)
+    size = np.abs(target) + np.abs(free.basis) @ np.abs(found)
     if not np.any(problem.weighted(~(np.abs(rest) <= _EXACT * size))):
         return found, np.zeros(len(target))
     if squares:

@@ -21,6 +21,8 @@ Mask = NDArray[np.bool_]
 
 # Steps at the most, in units of variables and rows: rounding can make the simplex go in circles.
 _PIVOTS = 1000
+# The solver's numbers of its two kinds of simplex; the second is for where the first gets stuck.
+_DUAL, _PRIMAL = 1, 4
 # What the solver may leave of violations, in units of the programme; less than 1e-10 it refuses.
 _EXACT = 1e-9
 # Of a solution that comes without its basis: pulls so near to a bound are at it, and multipliers of
@@ -107,15 +109,20 @@ class _Highs:
         for row in np.flatnonzero(bound != self.bound):
             self.model.changeRowBounds(int(row), -bound[row], bound[row])
         self.bound, highspy = bound.copy(), self.highspy
-        self.model.setOptionValue("simplex_iteration_limit", _PIVOTS * (self.N + len(bound)))
+        self.model.setOptionValue("simplex_iteration_limit", _pivots(self.N, len(bound)))
         self.model.run()
-        if self.model.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+        status = self.model.getModelStatus()
+        for strategy in (_DUAL, _PRIMAL):
+            if status == highspy.HighsModelStatus.kOptimal:
+                break
             self.model.clearSolver()  # rounding has spoiled the basis it went on from
+            self.model.setOptionValue("simplex_strategy", strategy)
             self.model.run()
+            self.model.setOptionValue("simplex_strategy", _DUAL)
             status = self.model.getModelStatus()
-            if status != highspy.HighsModelStatus.kOptimal:
-                text = self.model.modelStatusToString(status)
-                raise UnsolvedError(f"the linear programme was not solved: {text}")
+        if status != highspy.HighsModelStatus.kOptimal:
+            text = self.model.modelStatusToString(status)
+            raise UnsolvedError(f"the linear programme was not solved: {text}")
         found, basis = self.model.getSolution(), self.model.getBasis()
         within = highspy.HighsBasisStatus.kBasic
         return Vertex(
@@ -155,6 +162,7 @@ class _Anew:
                 "presolve": False,
                 "primal_feasibility_tolerance": _EXACT,
                 "dual_feasibility_tolerance": _EXACT,
+                "maxiter": _pivots(len(self.cost), k),
             },
         )
         if found.x is None:
@@ -168,6 +176,11 @@ class _Anew:
         x = np.clip(found.x, self.low, self.high)
         inside = (x > self.low + _NEAR) & (x < self.high - _NEAR)
         return Vertex(x, multipliers, inside, fixed | (np.abs(multipliers) > _NEAR))
+
+
+def _pivots(variables: int, rows: int) -> int:
+    """Return how many steps a programme may take, which the solver has 32 bits for."""
+    return min(_PIVOTS * (variables + rows), 2**31 - 1)
 
 
 def solver_of(cost: Floats, low: Floats, high: Floats) -> Solver:

@@ -86,6 +86,11 @@ class Loss(ABC):
     def reach(self) -> tuple[Floats, Floats]:
         """Return the least and the greatest pull of each row."""
 
+    @property
+    def zone(self) -> float:
+        """The residual below which it is 0; 0 for losses without such a zone."""
+        return 0.0
+
     def rows(self, kept: Any) -> Self:
         """Return the loss of some rows."""
         return replace(self, y=self.y[kept])

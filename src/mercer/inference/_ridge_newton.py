@@ -121,8 +121,8 @@ class Coefficients:
         Rows with curvature C have the residuals u/C^(1/2), and their square roots for a matrix;
         pulls of rows without are left to the normal equations.
         """
-        wide = np.zeros((len(extra), len(x)))
-        wide[:, self.p :] = np.sqrt(extra)[:, None] * self.H
+        wide = np.zeros((min(self.H.shape), len(x)))
+        wide[:, self.p :] = np.linalg.qr(np.sqrt(extra)[:, None] * self.H, mode="r")
         decays = np.diag(np.sqrt(self.decay))[: self.p]
         Q, R = np.linalg.qr(np.concatenate([half, decays, wide]))
         size = np.linalg.norm(R, axis=0)

@@ -72,7 +72,7 @@ class _Absolute(ScaledNoise):
         s, none = self._scale, var == 0
         it = smoothed(y - mean, np.where(none, 1.0, var), self._epsilon, s)
         log_z = it.log_value - np.log(2.0 * (s + self._epsilon))
-        out = log_z, np.asarray(-it.first / s), np.asarray(it.second / s**2)
+        out = log_z, np.asarray(-it.first / s), np.asarray(it.second / s / s)
         if not none.any():
             return out
         plain = self.log_density(y, mean), *self.derivatives(y, mean)[:2]

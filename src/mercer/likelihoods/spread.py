@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mercer.params import Parameter
 
-__all__ = ["deviation_of", "median_of", "spread_of", "started"]
+__all__ = ["deviation_of", "has_far", "median_of", "spread_of", "started"]
 
 Floats = NDArray[np.float64]
 
@@ -19,6 +19,8 @@ Floats = NDArray[np.float64]
 _NORMAL = 1.4826022185056018
 # Noise is looked for from a thousandth to ten times the spread of the targets.
 _NARROWEST, _WIDEST = 1e-3, 10.0
+# Targets so many spreads from their median are far from all others.
+_FAR = 20.0
 
 
 def started(given: Parameter | None, start: float, spread: float, power: int = 1) -> Parameter:
@@ -60,6 +62,11 @@ def deviation_of(y: ArrayLike, weights: ArrayLike | None = None) -> float:
     y, w = _checked(y, weights)
     power, y = _reduced(y)
     return float(np.ldexp(_deviation(y, w), power))
+
+
+def has_far(y: Floats, weights: Floats) -> bool:
+    """Whether some targets are far from all others: twenty times the spread from the median."""
+    return bool(np.any(np.abs(y - median_of(y, weights)) > _FAR * spread_of(y, weights)))
 
 
 def _reduced(y: Floats) -> tuple[int, Floats]:

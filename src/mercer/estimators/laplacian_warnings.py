@@ -1,0 +1,129 @@
+"""What a Laplacian process warns of: functions that are none or too many, outliers, no proof."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mercer.errors import ConvergenceWarning, MercerWarning, warn
+from mercer.estimators.laplacian_frame import Frame
+from mercer.estimators.laplacian_options import PRIORS
+from mercer.estimators.laplacian_outputs import is_louder
+from mercer.evidence.expansion_targets import Fitted
+from mercer.likelihoods import Gaussian
+from mercer.likelihoods.spread import has_far
+from mercer.priors import WeightDecay
+
+__all__ = ["warn_of_expansion", "warn_of_status"]
+
+# Functions are many where they are more than this part of the rows; of fewer rows than these nobody
+# expects much.
+_MANY, _FEW = 0.5, 20
+
+_HEAVIER = "RelevanceVectorRegressor(robust=True), or GPRegressor(likelihood=StudentT())"
+
+
+def warn_of_expansion(own: Any, frame: Frame, fits: list[Fitted]) -> None:
+    """Warn of functions that tell of nothing, or of outliers and single rows alone.
+
+    Parameters
+    ----------
+    own : the estimator
+    frame, fits : its model, and a fit to each column of targets
+    """
+    shrinks = PRIORS[own.prior] is WeightDecay  # all coefficients, and none of them counts for one
+    known = [p for p, fit in enumerate(fits) if fit.chosen.is_known]  # others were warned of
+    empty = [p for p in known if not len(fits[p].solution.indices)]
+    drowned = [p for p in known if _warn_of_outliers(frame, fits, p, p in empty)]
+    if not (drowned or shrinks or isinstance(frame.model.noise, str)):
+        _warn_of_many(frame, fits)
+    others = [p for p in known if p not in drowned]
+    loud = [p for p in others if _is_loud(frame, fits[p], p, 0 if shrinks else len(fits[p].coef))]
+    if own.prior_scale is not None and loud:
+        warn(
+            "prior_scale is so large that there is less noise than a path of "
+            f"n_penalties={own.n_penalties} reaches: noise and error bars are too large. "
+            "Give likelihood too, a smaller prior_scale or none, or raise n_penalties",
+            MercerWarning,
+        )
+    empty = [p for p in empty if p not in drowned]
+    if empty:
+        which = "" if len(fits) == 1 else f" of function {', '.join(str(p) for p in empty)}"
+        warn(
+            f"all coefficients{which} are 0: nothing in the inputs was found to tell of the "
+            "targets beyond their mean. If there is more to them, try another kernel, or a larger "
+            "prior_scale",
+            MercerWarning,
+        )
+    short = [fit.spread for fit in fits if fit.spread.factor is not None]
+    lost = [s for s in short if s.factor is not None and s.rank < s.factor.n_columns]
+    if lost:
+        warn(
+            f"the rows determine only {lost[0].rank} of {lost[0].factor.n_columns} "  # type: ignore[union-attr]
+            "coefficients; the others have no error bars. Functions may repeat each other",
+            MercerWarning,
+        )
+
+
+def warn_of_status(own: Any, fits: list[Fitted]) -> None:
+    """Warn of what was not proved."""
+    if all(fit.solution.status == "certified" for fit in fits):
+        return
+    status, remedy = "interrupted", "fit again to have it whole"
+    if all(fit.solution.status != "interrupted" for fit in fits):
+        status, remedy = "stopped", "raise tol"
+        if own.max_active is not None:
+            remedy = "raise max_active, or tol"
+        elif own.gap_ >= 1.0:  # the solver gave up before there was a proof of anything
+            remedy = "try a smaller prior_scale, or another kernel or likelihood"
+    shown = f"{own.gap_:.3g}"
+    if float(shown) <= own.tol < own.gap_:
+        shown = f"just above that, {own.gap_:.9g}"
+    warn(
+        f"the fit was {status}: tol is {own.tol:g}, and the gap that is proved is {shown}; "
+        f"{remedy}",
+        ConvergenceWarning,
+    )
+
+
+def _warn_of_outliers(frame: Frame, fits: list[Fitted], p: int, is_empty: bool) -> bool:
+    """Warn if function p, or its noise, is one of targets far out, and return whether it is."""
+    fit, rows = fits[p], frame.model.rows
+    which = "" if len(fits) == 1 else f" of function {p}"
+    drowned = frame.drowned(fit, p)
+    is_gaussian = isinstance(fit.likelihood, Gaussian)
+    if drowned is not None and (is_empty or not is_gaussian):
+        warn(
+            f"the noise{which} is that of outliers: {drowned}. Whatever the inputs tell of the "
+            f"others hardly counts beside it ({len(fit.solution.indices)} functions are in use). "
+            f"Leave these rows out, or take noise with heavier tails: {_HEAVIER}",
+            MercerWarning,
+        )
+        return True
+    if not (is_gaussian and has_far(rows.Y[:, p], rows.weights)):
+        return False
+    warn(
+        f"some targets{which} are far from all others, and under Gaussian noise all is drawn to "
+        f"these. Leave them out, or take noise with heavier tails: {_HEAVIER}",
+        MercerWarning,
+    )
+    return True
+
+
+def _is_loud(frame: Frame, fit: Fitted, p: int, k: int) -> bool:
+    """Whether noise that was estimated is far above what function p, of k coefficients, leaves."""
+    if not frame.is_open:
+        return False
+    rows = frame.model.rows
+    return is_louder(fit.likelihood, rows.Y[:, p] - fit.solution.latent, rows.weights, k)
+
+
+def _warn_of_many(frame: Frame, fits: list[Fitted]) -> None:
+    """Warn of functions that are so many that they follow single rows."""
+    n, most = len(frame.model.rows.Y), max(len(fit.coef) for fit in fits)
+    if n >= _FEW and most > _MANY * n:
+        warn(
+            f"{most} functions follow {n} rows, so that hardly anything tells noise from the "
+            "function, and error bars say little. Give the noise if it is known, or a kernel with "
+            "one length scale for all columns, or try GPRegressor",
+            MercerWarning,
+        )
