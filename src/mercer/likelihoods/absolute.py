@@ -50,7 +50,8 @@ class _Absolute(ScaledNoise):
 
     def _noise_moments(self) -> tuple[float, float]:
         s, e = self._scale, self._epsilon
-        return 0.0, float((e**3 / 3.0 + s * (e**2 + 2.0 * e * s + 2.0 * s**2)) / (s + e))
+        outside = s / (s + e)  # how probable that is
+        return 0.0, float((1.0 - outside) * e**2 / 3.0 + outside * (e**2 + 2.0 * s * (e + s)))
 
     def _information(self) -> float:
         # The curvature is all in the kinks, where no derivative sees it.
