@@ -48,8 +48,8 @@ _NEAR = 0.9
 _ACTIVE = 1.0 - 1e-4
 # Doubles in all columns that are kept, beyond which those that are not active go.
 _MEMORY = 80_000_000
-# Passes in a row that may neither lower F, nor raise D, nor bring more columns into use: where few
-# may be kept, rounding can make those that are needed come and go for ever.
+# Passes in a row that may neither lower F, nor raise D, nor leave more columns in use than ever:
+# where few may be kept, rounding can make those that are needed come and go for ever.
 _IDLE = 20
 
 
