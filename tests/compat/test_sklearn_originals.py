@@ -214,5 +214,6 @@ def _artists(figure):
                 yield label, collection.get_offsets()
             elif collection.get_array() is not None:
                 yield label, collection.get_array()
-            else:  # bands, and error bars
-                yield label, np.concatenate([path.vertices for path in collection.get_paths()])
+            else:  # bands, and error bars, of which there may be none
+                vertices = [path.vertices for path in collection.get_paths()]
+                yield label, np.concatenate([np.empty((0, 2)), *vertices])
