@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from mercer import GPRegressor
+from mercer.kernels import RBF
 from mercer.plotting import plot_conditional
 
 from . import look
@@ -77,6 +79,10 @@ def test_new_axes():
         (([[1.0, 2.0], [2.0, 1.0]], 0.0), "no joint density"),
         (([[0.0, 0.0], [0.0, 1.0]], 0.0), "no joint density"),
         ((K, np.nan), "finite"),
+        ((K, "high"), "given must be one or more finite numbers; got 'high'"),
+        ((K, 0.0, ["high", "low"]), "mean must be 2 numbers"),
+        ((GPRegressor(), 0.0), r"cov must be .*predict\(X, return_cov=True\); got GPRegressor"),
+        ((RBF(1.0), 0.0), r"cov must be a covariance matrix .*kernel\(X\)"),
         ((K, 0.0, [1.0]), "mean must have shape"),
     ],
 )

@@ -12,10 +12,11 @@ from sklearn.linear_model import BayesianRidge, LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from mercer import GPRegressor
+from mercer import GPRegressor, RelevanceVectorRegressor
 from mercer.kernels import RBF, Callable
 from mercer.likelihoods import Huber, Laplace, Poisson
 from mercer.plotting import plot_fit
+from mercer.plotting.models import training_rows
 
 from . import look
 
@@ -202,10 +203,19 @@ def test_basis_points_alone_are_a_range_without_data(one, ax):
     del other.X_train_
     plot_fit(other, ax=ax)
     assert "data" not in look.labels(ax)
-    np.testing.assert_array_equal(look.line(ax, "rows")[0], X[:, 0])
+    np.testing.assert_array_equal(look.line(ax, "basis points")[0], X[:, 0])
     ax.clear()
     plot_fit(other, X, y, ax=ax)
     assert len(look.points(ax, "data")) == len(y)
+
+
+def test_relevance_vectors_are_not_called_rows(one, ax):
+    _, X, y = one
+    model = RelevanceVectorRegressor(RBF(1.0), optimizer=None).fit(X, y)
+    plot_fit(model, ax=ax)
+    marks, _ = look.line(ax, "basis points")
+    assert len(marks) < len(X) and "rows" not in look.labels(ax)
+    assert not training_rows(model).are_rows and training_rows(one[0]).are_rows
 
 
 @pytest.mark.parametrize("noise", [Laplace(0.2), Huber(0.1)], ids=str)

@@ -10,7 +10,16 @@ import numpy as np
 import pytest
 from sklearn.linear_model import BayesianRidge
 
-from mercer import GPClassifier, GPRegressor, LaplacianProcessRegressor, OnlineGPRegressor
+from mercer import (
+    GPClassifier,
+    GPRegressor,
+    LaplacianProcessRegressor,
+    OnlineGPRegressor,
+    RelevanceVectorRegressor,
+    TransductiveGPClassifier,
+    load,
+    save,
+)
 from mercer.errors import ConvergenceWarning
 from mercer.kernels import RBF
 from mercer.plotting import plot_history
@@ -57,7 +66,42 @@ def test_history_of_a_search_by_held_out_rows(ax):
         plot_history(model.fit(X, y), ax=ax)
     assert ax.get_ylabel() == "mean log density of held-out rows"
     # the certificate is of the coefficients, not of the search
-    assert ax.get_title(loc="left") == f"best {max(model.history_['value']):.6g}"
+    assert model.status_ == "certified"
+    assert ax.get_title(loc="left") == f"best {max(model.history_['value']):.6g}, stopped"
+
+
+def test_a_search_of_kernels_that_was_stopped_is_not_said_to_have_converged(ax, tmp_path):
+    X, y = fresh(1)
+    model = RelevanceVectorRegressor(max_iter=1)
+    with pytest.warns(ConvergenceWarning, match="search for hyperparameters stopped early"):
+        model.fit(X, y)
+    assert model.status_ == "converged"
+    save(model, tmp_path / "m.mercer")
+    plot_history(load(tmp_path / "m.mercer"), ax=ax)
+    assert ax.get_title(loc="left").endswith(", stopped")
+    assert ax.get_ylabel() == "penalised log evidence and hyperpriors"
+
+
+def test_a_search_of_kernels_that_has_converged(ax):
+    X, y = fresh(1)
+    plot_history(RelevanceVectorRegressor().fit(X, y), ax=ax)
+    assert ax.get_title(loc="left").endswith(", converged")
+
+
+def test_history_of_a_search_for_labels(ax):
+    X, y = fresh(1)
+    labels = np.where(np.arange(len(y)) % 4, -1, y > 0)
+    model = TransductiveGPClassifier(RBF(1.0), optimizer=None).fit(X, labels)
+    assert model.status_ == "fixed"
+    plot_history(model, ax=ax)
+    assert ax.get_ylabel() == "negative description length at each temperature"
+    assert ax.get_title(loc="left").endswith(", converged")
+
+
+def test_history_of_function_and_hyperparameters(one, ax):
+    model = copy.copy(one[0]).set_params(objective="joint")
+    plot_history(model, ax=ax)
+    assert ax.get_ylabel() == "log density of function and hyperparameters"
 
 
 def test_history_of_each_class(classes, ax):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import BayesianRidge
 
-from mercer import GPRegressor, RelevanceVectorRegressor
+from mercer import GPRegressor, RelevanceVectorClassifier, RelevanceVectorRegressor
 from mercer.evidence.shares import variance_over
 from mercer.kernels import RBF, Linear, Matern, Periodic
 from mercer.plotting import plot_relevance
@@ -129,3 +129,13 @@ def test_relevance_of_a_kernel_for_each_class(classes, ax):
     plot_relevance(model.kernel_[2], X, ax=ax)
     (part,) = bars(ax).values()
     assert part == pytest.approx(np.std(X) / model.kernel_[2].kernel.length_scale)
+
+
+@pytest.mark.parametrize("machine", [RelevanceVectorRegressor, RelevanceVectorClassifier])
+def test_relevance_of_kernels_beside_each_other(machine):
+    X, y = fresh(1)
+    targets = y if machine is RelevanceVectorRegressor else y > 0
+    model = machine([RBF(1.0), RBF(0.3)], optimizer=None).fit(X, targets)
+    with pytest.raises(ValueError, match=r"has 2 kernels: give one of them, and X, as in .*\[i\]"):
+        plot_relevance(model)
+    assert plt.get_fignums() == []

@@ -5,11 +5,19 @@ from __future__ import annotations
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process import kernels as sk
 
-from mercer import GPRegressor, means
+from mercer import (
+    GPRegressor,
+    LaplacianProcessRegressor,
+    RelevanceVectorRegressor,
+    SparseGPRegressor,
+    means,
+)
 from mercer.kernels import RBF, Linear
+from mercer.likelihoods import Gaussian
 from mercer.plotting import plot_samples
 from mercer.posterior import prior
 
@@ -83,6 +91,25 @@ def test_the_prior_of_a_fitted_model(ax):
     std = np.sqrt(model.kernel_.diag(at[:, None])) * model.posterior_.scale
     np.testing.assert_allclose(high - low, 2 * 1.959964 * std, rtol=1e-6)
     assert "data" not in look.labels(ax)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        RelevanceVectorRegressor(RBF(1.0), optimizer=None),
+        RelevanceVectorRegressor(RBF(1.0), optimizer=None, augment=True),
+        RelevanceVectorRegressor([RBF(1.0), RBF(0.3)], optimizer=None),
+        LaplacianProcessRegressor(RBF(1.0), Gaussian(0.04), prior_scale=1.0, optimizer=None),
+        SparseGPRegressor(RBF(1.0), approximation="sor", optimizer=None, n_inducing=9),
+    ],
+    ids=["relevance", "augmented", "kernels", "laplacian", "sor"],
+)
+def test_the_prior_of_a_sum_is_not_that_of_the_kernel(one, ax, model):
+    _, X, y = one
+    for targets in (y, np.column_stack([y, y**2])):
+        fitted = clone(model).fit(X, targets)
+        with pytest.raises(ValueError, match=r"one of the coefficients.*priors\.sample_functions"):
+            plot_samples(fitted, X, of="prior", output=0, ax=ax)
 
 
 def test_outputs(outputs, ax):

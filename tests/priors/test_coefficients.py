@@ -80,6 +80,12 @@ def test_densities_integrate_to_one(prior, theirs):
 
 
 @proper
+def test_a_seed_is_no_generator(prior, theirs):
+    with pytest.raises(ValueError, match=r"rng must be a generator, .*default_rng\(0\).*; got 0$"):
+        prior.sample(0, 3)
+
+
+@proper
 def test_draws(prior, theirs):
     draws = prior.sample(np.random.default_rng(3), (400, 50))
     assert draws.shape == (400, 50)

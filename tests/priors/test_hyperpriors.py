@@ -95,6 +95,13 @@ def test_density_integrates_to_one(prior):
 
 
 @proper
+def test_a_seed_is_no_generator(prior):
+    for draw in (prior.sample, prior.sample_log_precision):
+        with pytest.raises(ValueError, match=r"rng must be a generator, .*; got 0$"):
+            draw(0, 3)
+
+
+@proper
 def test_draws_have_the_density(prior):
     draws = prior.sample(np.random.default_rng(5), (100, 20))
     assert draws.shape == (100, 20)

@@ -21,7 +21,6 @@ from mercer.cli.methods import METHODS
 from mercer.cli.model import TableModel
 from mercer.cli.summary import summarise, with_options
 from mercer.cli.tables import Table
-from mercer.errors import TooLargeError
 from mercer.estimators.memory import LONG
 from mercer.evidence.defaults import deviation, spread
 from mercer.evidence.optimum import Report
@@ -90,8 +89,8 @@ def fit_table(table: Table, options: FitOptions, watch: Watch) -> TableModel:
             labels = [label for c in columns for label in c.labels]
             try:
                 estimator.fit(NamedColumns(X, labels), y, sample_weight=weights)
-            except TooLargeError as error:
-                raise TooLargeError(with_options(str(error))) from error
+            except ValueError as error:
+                raise _for_the_command_line(error) from error
         estimator.set_params(verbose=0)
         # scikit-learn's checks take names from frames alone
         estimator.feature_names_in_ = np.array(labels, dtype=object)
@@ -110,6 +109,15 @@ def fit_table(table: Table, options: FitOptions, watch: Watch) -> TableModel:
         warnings=[str(w.message) for w in caught],
     )
     return TableModel(options.target, columns, estimator, summary)
+
+
+def _for_the_command_line(error: ValueError) -> ValueError:
+    """Return an error of a fit with the command line's options in place of the estimator's."""
+    text = with_options(str(error))
+    try:
+        return type(error)(text)
+    except TypeError:  # one that is made of more than its text
+        return ValueError(text)
 
 
 def _input_names(table: Table, options: FitOptions) -> list[str]:

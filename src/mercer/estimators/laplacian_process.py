@@ -42,8 +42,6 @@ _STATUS = ("interrupted", "stopped", "certified")
 class LaplacianProcess(ExpansionProcess):
     """Adds the fit of kernel expansions to an estimator. It stands before the other bases."""
 
-    _searched = "mean log density of held-out rows"  # what `history_` has, for plots
-
     prior: str
     prior_scale: float | None
     centres: Any
@@ -58,6 +56,7 @@ class LaplacianProcess(ExpansionProcess):
     random_state: Any
 
     mean_: Mean
+    history_: dict[str, Any]
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Choose what is left open, and fit an expansion to each column of targets, or each class.
@@ -184,12 +183,18 @@ class LaplacianProcess(ExpansionProcess):
             statuses.add("interrupted")
         self.status_ = next(status for status in _STATUS if status in statuses)
         self.n_iter_ = 1
-        self.history_ = {"theta": np.empty((0, frame.kernel.theta.size)), "value": np.empty(0)}
+        self.history_ = {
+            "theta": np.empty((0, frame.kernel.theta.size)),
+            "value": np.empty(0),
+            "objective": "mean log density of held-out rows",
+            "status": "fixed",
+        }
         if searched is not None:
             self.n_iter_ = max(1, len(searched.values))
-            self.history_ = {
+            self.history_ |= {
                 "theta": np.array(searched.thetas).reshape(-1, frame.kernel.theta.size),
                 "value": np.array(searched.values),
+                "status": searched.status,
             }
             if searched.status == "stopped":
                 warn(

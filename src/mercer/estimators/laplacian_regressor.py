@@ -128,7 +128,9 @@ class LaplacianProcessRegressor(LaplacianProcess, BayesianRegressor):
         than `max_active`) and "n_active" along the path on which the penalty was chosen; None if it
         was given, or taken from another function's after Ctrl-C.
     history_ : dict
-        "theta" and "value" of each kernel that was tried.
+        "theta" and "value" of each kernel that was tried; "objective" names the values. "status"
+        is how that search ended: "converged", "stopped" after `max_iter`, "interrupted", or "fixed"
+        if there was none. (`status_` is of the coefficients.)
     n_iter_ : int
         Their number.
     n_features_in_, feature_names_in_ : as in `GPRegressor`

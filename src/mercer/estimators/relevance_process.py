@@ -61,6 +61,8 @@ class RelevanceProcess(ExpansionProcess):
             "theta": np.empty((0, functions.theta.size)),
             "value": np.empty(0),
             "steps": np.asarray(found[0].fit.history),
+            "objective": "penalised log evidence and hyperpriors",
+            "status": "fixed" if start is None else start.status,
         }
         if search is not None:
             self.history_["theta"] = np.array(search.thetas)

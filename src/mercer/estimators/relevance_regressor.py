@@ -141,7 +141,8 @@ class RelevanceVectorRegressor(RelevanceProcess, BayesianRegressor):
     history_ : dict
         "theta" and "value" (penalised evidence, hyperpriors of the kernel included) of each
         evaluation of the search, and "steps": that after each step of the last fit, of the first
-        target.
+        target. "objective" names the values, and "status" says how the search of kernels and
+        centres ended: as `status_`, which is of the last fit, or "fixed" if there was none.
     n_iter_ : int
         Steps of the last fit.
     status_ : str

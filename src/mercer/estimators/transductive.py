@@ -110,7 +110,8 @@ class TransductiveGPClassifier(StorableEstimator, BayesianClassifier):
         The same, as `predict_proba` asks it.
     history_ : dict
         "temperature" and "value" (k,): the objective after each step of the last search for labels.
-        At one temperature it never falls.
+        At one temperature it never falls. "objective" names it, and "status" is "converged", or
+        "stopped" where that search ended short of a maximum.
     n_sweeps_ : int
         How often hyperparameters were chosen with the labels of all rows held.
     status_ : str
@@ -249,7 +250,12 @@ class TransductiveGPClassifier(StorableEstimator, BayesianClassifier):
             codes[~rows.kept] = np.argmax(left_out, axis=1)
         self.transduction_ = self.classes_[codes]
         self.description_length_ = -solution.objective
-        self.history_ = {"temperature": solution.temperatures, "value": solution.values}
+        self.history_ = {
+            "temperature": solution.temperatures,
+            "value": solution.values,
+            "objective": "negative description length at each temperature",
+            "status": solution.status,
+        }
         self.n_sweeps_, self.jitter_ = found.n_sweeps, float(solution.jitter)
         self.status_, self.n_iter_ = optimum.status, max(1, optimum.n_iterations)
 

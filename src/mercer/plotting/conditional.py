@@ -56,7 +56,7 @@ def plot_conditional(
     """
     refuse_classifier(cov)  # a model in place of its covariance
     m, S = _moments(mean, cov, variables)
-    values = np.atleast_1d(np.asarray(given, dtype=float))
+    values = np.atleast_1d(_numbers(given, "given must be one or more finite numbers"))
     if values.ndim != 1 or not np.all(np.isfinite(values)):
         raise ValueError(f"given must be one or more finite numbers, got {given!r}")
     slope = S[0, 1] / S[0, 0]
@@ -127,11 +127,15 @@ def _beside(joint: Axes) -> Axes:
 def _moments(
     mean: ArrayLike | None, cov: ArrayLike, variables: tuple[int, int]
 ) -> tuple[Floats, Floats]:
-    K = np.asarray(cov, dtype=float)
+    K = _numbers(
+        cov,
+        "cov must be a covariance matrix (p, p), such as kernel(X) or that of "
+        "model.predict(X, return_cov=True)",
+    )
     if K.ndim != 2 or K.shape[0] != K.shape[1] or len(K) < 2 or not np.allclose(K, K.T):
         raise ValueError(f"cov must be a symmetric (p, p) matrix with p >= 2, got shape {K.shape}")
     p = len(K)
-    m = np.zeros(p) if mean is None else np.asarray(mean, dtype=float)
+    m = np.zeros(p) if mean is None else _numbers(mean, f"mean must be {p} numbers")
     if m.shape != (p,):
         raise ValueError(f"mean must have shape ({p},), as cov, got {m.shape}")
     i, j = variables
@@ -147,6 +151,14 @@ def _moments(
             "positive definite; are they the same, or without variance?"
         )
     return m, K
+
+
+def _numbers(values: ArrayLike, wanted: str) -> Floats:
+    """Return an array of doubles; a ValueError that says what is wanted where there is none."""
+    try:
+        return np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(f"{wanted}; got {values!r}") from None
 
 
 def _normal(x: Floats, mean: float, std: float) -> Floats:

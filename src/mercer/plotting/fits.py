@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from mercer.metrics.checks import require_level
 from mercer.plotting.models import (
+    Known,
     interval,
     knows_latent,
     label_of,
@@ -62,7 +63,9 @@ def plot_fit(
         With ``predict(X, return_std=True)``, and `predict_interval` if it has one.
     X : array-like of shape (n, d), or (low, high), optional
         With `y`, the data to draw. Alone, rows whose range is drawn; of one column, that range.
-        By default the training rows, where the model has kept them.
+        By default the training rows, where the model has kept them. Of relevance vectors and
+        others that keep basis points alone it is their range, which may be narrower than that of
+        the rows; marks at the foot of the picture say which of the two there are.
     y : array-like of shape (n,) or (n, P), optional
         Targets.
     columns : int, str or two of them, optional
@@ -98,7 +101,8 @@ def plot_fit(
     if y is not None and (X is None or is_range(X)):
         raise ValueError("y was given without its rows: give X too")
     part = slice_of(model, X, columns, at, margin)
-    inputs, targets = training_rows(model) if y is None else (to_matrix(X), np.array(y, float))
+    known = training_rows(model) if y is None else Known(to_matrix(X), np.array(y, float), True)
+    inputs, targets = known.X, known.y
     if targets is not None:
         targets = one_output(targets, output, model)
         if inputs is None or len(inputs) != len(targets):
@@ -133,7 +137,7 @@ def plot_fit(
         if seen is not None and targets is not None:
             _draw_points(chosen, seen[:, 0], targets)
         elif seen is not None:
-            _draw_rug(chosen, seen[:, 0])
+            _draw_rug(chosen, seen[:, 0], "rows" if known.are_rows else "basis points")
         chosen.set(xlabel=part.names[part.columns[0]], ylabel=ylabel, xlim=part.ranges[0])
         if part.caption():
             chosen.set_title(part.caption(), fontsize="small", loc="left")
@@ -164,7 +168,7 @@ def _draw_points(ax: Axes, x: Floats, y: Floats) -> None:
     ax.scatter(x, y, s=size, color=INK, alpha=alpha, linewidths=0, zorder=3, label="data")
 
 
-def _draw_rug(ax: Axes, x: Floats) -> None:
+def _draw_rug(ax: Axes, x: Floats, label: str) -> None:
     # at the foot of the axes, whatever the range of the values
     ax.plot(
         x,
@@ -175,7 +179,7 @@ def _draw_rug(ax: Axes, x: Floats) -> None:
         alpha=0.5,
         transform=ax.get_xaxis_transform(),
         clip_on=False,
-        label="rows",
+        label=label,
     )
 
 

@@ -17,7 +17,10 @@ __all__ = ["plot_history"]
 
 Floats = NDArray[np.float64]
 
-_NAMES = {"loo": "leave-one-out log density"}
+_NAMES = {
+    "loo": "leave-one-out log density",
+    "joint": "log density of function and hyperparameters",
+}
 
 
 def plot_history(model: Any, *, color: str = BLUE, ax: Axes | None = None) -> Axes:
@@ -31,7 +34,8 @@ def plot_history(model: Any, *, color: str = BLUE, ax: Axes | None = None) -> Ax
     Parameters
     ----------
     model : fitted estimator
-        With ``history_["value"]``, or a list of such histories, one for each of `classes_`.
+        With ``history_["value"]``, or a list of such histories, one for each of `classes_`. The
+        title has ``history_["status"]``, or `status_` where that is how the search ended.
     color : str, optional
         Of the best so far; classes have colours of their own.
     ax : axes, optional
@@ -62,13 +66,12 @@ def plot_history(model: Any, *, color: str = BLUE, ax: Axes | None = None) -> Ax
     else:
         _draw_evaluations(ax, searches[0])
         _draw_best(ax, searches[0], color, "best so far")
-    searched = getattr(model, "_searched", None)  # where it is not what the status is of
-    name = searched or _NAMES.get(getattr(model, "objective", ""), "log evidence and hyperpriors")
-    ax.set(xlabel="evaluation", ylabel=name)
+    name = _NAMES.get(getattr(model, "objective", ""), "log evidence and hyperpriors")
+    ax.set(xlabel="evaluation", ylabel=histories[0].get("objective", name))
     ax.locator_params(axis="x", integer=True)
     # the evidence of the classes adds up
     top = sum(float(np.fmax.reduce(values)) for values in searches)
-    status = "" if searched else getattr(model, "status_", "")
+    status = histories[0].get("status", getattr(model, "status_", ""))
     ax.set_title(
         f"best {top:.6g}" + (f", {status}" if status else ""), fontsize="medium", loc="left"
     )

@@ -19,6 +19,7 @@ from mercer.metrics.gaussian import gaussian_interval
 from mercer.metrics.predictions import pit_of, training_targets
 
 __all__ = [
+    "Known",
     "Predicted",
     "column_names",
     "interval",
@@ -53,6 +54,19 @@ class Predicted(NamedTuple):
     std: Floats
     pit: Floats
     left_out: bool
+
+
+class Known(NamedTuple):
+    """What a model still has of the rows that it was fitted to.
+
+    X : (n, d) inputs, or None
+    y : their targets, or None
+    are_rows : whether X are all the rows, and not the points of a basis that was chosen
+    """
+
+    X: Floats | None
+    y: Floats | None
+    are_rows: bool
 
 
 # --- is it fitted, to what ------------------------------------------------------------------------
@@ -111,20 +125,24 @@ def to_matrix(X: Any, name: str = "X") -> Floats:
     return matrix
 
 
-def training_rows(model: Any) -> tuple[Floats | None, Floats | None]:
-    """Return the inputs and targets that a model was fitted to, as far as it still has them."""
+def training_rows(model: Any) -> Known:
+    """Return the inputs and targets that a model was fitted to, as far as it still has them.
+
+    Of a model that keeps no rows these are its basis points, relevance vectors for one, which may
+    be few and lie in a part of the range; no target belongs to them.
+    """
     points, y = getattr(model, "X_train_", None), training_targets(model)
+    are_rows = points is not None
     if points is None:
-        # basis points tell of the range, but nothing says which target belongs to which
         basis = getattr(getattr(model, "posterior_", None), "basis", None)
         points, y = getattr(basis, "points", None), None
     if getattr(model, "kernel", None) == "precomputed" or points is None or np.ndim(points) != 2:
-        return None, None
+        return Known(None, None, False)
     try:
         X = np.array(points, dtype=float)
     except (TypeError, ValueError):
-        return None, None
-    return X, None if y is None or len(y) != len(X) else y
+        return Known(None, None, False)
+    return Known(X, None if y is None or len(y) != len(X) else y, are_rows)
 
 
 # --- names ----------------------------------------------------------------------------------------

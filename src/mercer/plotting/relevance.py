@@ -40,7 +40,7 @@ def plot_relevance(
     ----------
     model : fitted estimator, or kernel
         With a `kernel_` of which at least one part has length scales, or is linear. Of a
-        classifier with a list of them, one for each class, give one of these, and X.
+        model with a list of them, for each class or one beside the other, give one of these, and X.
     X : array-like of shape (n, d), optional
         Rows whose standard deviations are the units; without it the training rows, with the
         weights that they were fitted with. Models that do not keep these, `X_train_`, want it.
@@ -58,14 +58,17 @@ def plot_relevance(
         require_fitted(model)
         fitted = getattr(model, "kernel_", None)
         if isinstance(fitted, list):
+            # where each class has a kernel of its own, it has a search of its own
+            of_classes = isinstance(getattr(model, "history_", None), list)
             raise ValueError(
-                f"this {type(model).__name__} has {len(fitted)} kernels, one for each class: say "
-                "which by plot_relevance(model.kernel_[i], X)"
+                f"this {type(model).__name__} has {len(fitted)} kernels"
+                f"{', one for each class' if of_classes else ''}: give one of them, and X, as in "
+                "plot_relevance(model.kernel_[i], X)"
             )
         kernel = kernel_of(fitted)
+    known = training_rows(model)
     # Basis points that were chosen from the rows have another spread than these.
-    kept = hasattr(model, "X_train_")
-    rows = to_matrix(X) if X is not None else training_rows(model)[0] if kept else None
+    rows = to_matrix(X) if X is not None else known.X if known.are_rows else None
     if rows is None:
         raise ValueError(
             f"this {type(model).__name__} does not keep the inputs it was fitted to: give X, for "

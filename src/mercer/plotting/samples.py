@@ -57,12 +57,14 @@ def plot_samples(
         A kernel is the process with that covariance and mean 0.
     X : array-like of shape (n, 1), or (low, high), optional
         Where to draw: rows of one column, or a range. By default the range of the training rows,
-        with a tenth on either side.
+        or of the basis points where a model keeps no others, with a tenth on either side.
     n_samples : int, default 5
         How many functions.
     of : {"auto", "prior", "posterior"}, default "auto"
         "auto" is the posterior of a fitted model, and the prior of anything else. The prior of a
-        fitted model has its fitted hyperparameters.
+        fitted model has its fitted hyperparameters. That of relevance vectors, Laplacian processes
+        and `SparseGPRegressor` with "sor" is a ValueError: it is one of the coefficients of a sum
+        of kernel functions, and no process with that kernel for its covariance.
     latent : bool, optional
         False draws observations, with their noise; a prior from a kernel has none. By default
         functions are drawn without it, in the units of the targets: where there is a link, as
@@ -141,6 +143,13 @@ def _prior_of(model: Any) -> Posterior:
     """Return the process that a fitted model has for its prior, in the units of the targets."""
     if not hasattr(model, "kernel_"):
         raise ValueError(f"{type(model).__name__} has no kernel_ whose prior could be drawn")
+    if _is_sum(model):
+        raise ValueError(
+            f"the prior of this {type(model).__name__} is one of the coefficients of a sum of "
+            "kernel functions, and not the process with covariance kernel_: "
+            "mercer.priors.sample_functions(prior, kernel, centres, X) draws such sums, and "
+            "plot_samples(kernel, X) draws from the process"
+        )
     kernel = kernel_of(model.kernel_)
     if kernel is None:
         raise ValueError(f"{model.kernel_!r} is no kernel")
@@ -150,9 +159,17 @@ def _prior_of(model: Any) -> Posterior:
     return process.replace(scale=posterior.scale) if posterior is not None else process
 
 
+def _is_sum(model: Any) -> bool:
+    """Whether a fitted model is a sum of kernel functions, without the rest of the process."""
+    posteriors = getattr(model, "posteriors_", [getattr(model, "posterior_", None)])
+    return hasattr(model, "n_relevance_") or any(
+        getattr(posterior, "weight", 1) == 0 for posterior in posteriors
+    )
+
+
 def _rows(X: Any, model: Any) -> tuple[Floats, tuple[Floats, Floats | None] | None]:
     """Return where to draw, in order, and the training rows that a fitted model has kept."""
-    inputs, targets = (None, None) if model is None else training_rows(model)
+    inputs, targets = (None, None) if model is None else training_rows(model)[:2]
     known = None if inputs is None else (inputs, targets)
     if X is None and inputs is None:
         raise ValueError("give X: the rows at which to draw, or their range as (low, high)")

@@ -75,7 +75,7 @@ def span(values: Floats, margin: float) -> tuple[float, float]:
 
 def slice_of(model: Any, X: Any, columns: Any, at: Any, margin: float) -> Slice:
     """Return the slice of a fitted model that was asked for, or the whole of one or two columns."""
-    known, _ = training_rows(model)
+    known = training_rows(model).X
     given = None if X is None else X if is_range(X) else to_matrix(X)
     if known is None and given is None:
         raise ValueError(

@@ -132,17 +132,12 @@ def plot_eigenvalues(
     nodes, w = _measure(X, weights, kernel)
     values = eigensystem(kernel, nodes, w, _number(n, 20, nodes, w)).values
     values = values[values > 0]
-    mean = np.average(kernel.diag(nodes), weights=w)
-    total = float(mean if w is None else mean * np.sum(w))
-    needed = int(np.sum(np.cumsum(values) < share * total)) + 1
+    needed, text = len(values), "those above 0; the kernel is no covariance"
+    if kernel.is_mercer:
+        mean = np.average(kernel.diag(nodes), weights=w)
+        needed, text = _holding(values, float(mean if w is None else mean * np.sum(w)), share)
     number = np.arange(1, len(values) + 1)
     ax = axes_for(ax)
-    if not kernel.is_mercer:
-        needed, text = len(values), "those above 0; the kernel is no covariance"
-    elif needed <= len(values):
-        text = f"the first {needed}: {100 * share:g}% of the variance"
-    else:
-        text = f"all {len(values)}: {100 * np.sum(values) / total:.3g}% of the variance"
     faces = np.where(number <= needed, color, "white")
     ax.plot(number, values, color=color, linewidth=0.8, alpha=0.6)
     ax.scatter(
@@ -160,6 +155,15 @@ def plot_eigenvalues(
     ax.locator_params(axis="x", integer=True)
     ax.legend(frameon=False, fontsize="small")
     return ax
+
+
+def _holding(values: Floats, total: float, share: float) -> tuple[int, str]:
+    """Return how many eigenvalues hold a share of the total variance, and words for it."""
+    needed = int(np.sum(np.cumsum(values) < share * total)) + 1
+    if needed <= len(values):
+        return needed, f"the first {needed}: {100 * share:g}% of the variance"
+    held = 100 * np.sum(values) / total
+    return len(values), f"all {len(values)}: {held:.3g}% of the variance"
 
 
 def _number(n: int | None, usual: int, nodes: Any, weights: Any) -> int:

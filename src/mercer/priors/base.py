@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["CoefficientPrior", "numbers"]
+__all__ = ["CoefficientPrior", "numbers", "require_generator"]
 
 Floats = NDArray[np.float64]
 
@@ -132,6 +132,15 @@ class CoefficientPrior(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(scale={self.scale:.6g})"
+
+
+def require_generator(rng: Any) -> None:
+    """Raise a ValueError for what is no source of randomness."""
+    if not isinstance(rng, np.random.Generator):
+        raise ValueError(
+            "rng must be a generator, such as numpy.random.default_rng(0), and comes before the "
+            f"size; got {rng!r}"
+        )
 
 
 def numbers(coef: ArrayLike) -> Floats:

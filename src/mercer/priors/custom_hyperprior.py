@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from mercer.priors._nodes import Nodes, log_sums
 from mercer.priors._search import REACH, Table
+from mercer.priors.base import require_generator
 from mercer.priors.precisions import PrecisionPrior, Size
 from mercer.registry import storable
 
@@ -194,6 +195,7 @@ class CustomHyperprior(PrecisionPrior):
         """Return independent draws of ln s; ValueError where the hyperprior is improper."""
         self._log_peak()
         below, middle, above = self._mass
+        require_generator(rng)
         drawn = rng.uniform(0.0, below + middle + above, size)
         start, end = self._ends
         out = self._nodes.quantiles(np.clip(drawn - below, 0.0, middle).ravel()).reshape(

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from mercer.priors._cubic import downward_roots
+from mercer.priors.base import require_generator
 from mercer.priors.flat import flat_best, ratio
 from mercer.priors.precisions import PrecisionPrior, Size, number, one_evidence
 from mercer.registry import storable
@@ -86,6 +87,7 @@ class GammaPrecision(PrecisionPrior):
         """Return independent draws of ln s; ValueError where the hyperprior is improper."""
         self._log_peak()
         # A draw for a + 1 times U^(1/a) is one for a, and does not underflow where a is small.
+        require_generator(rng)
         larger = rng.standard_gamma(self.a + 1.0, size)
         return np.asarray(np.log(larger) - rng.standard_exponential(size) / self.a - np.log(self.b))
 

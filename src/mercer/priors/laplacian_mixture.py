@@ -11,6 +11,7 @@ from scipy.interpolate import BPoly
 from mercer.params import Gamma, HalfNormal, Hyperprior, InverseGamma, LogNormal
 from mercer.priors._nodes import Nodes, log_sums
 from mercer.priors._search import REACH, Table, peaks
+from mercer.priors.base import require_generator
 from mercer.priors.precisions import PrecisionPrior, Size
 from mercer.registry import storable
 
@@ -85,12 +86,14 @@ class LaplacianMixture(PrecisionPrior):
 
     def sample(self, rng: np.random.Generator, size: Size) -> Floats:
         """Return independent coefficients in an array of shape `size`."""
+        require_generator(rng)
         shape = (size,) if isinstance(size, int) else size
         rates = self.rate.sample(rng, int(np.prod(shape))).reshape(shape)
         return np.asarray(rng.laplace(0.0, 1.0, shape) / rates)
 
     def sample_log_precision(self, rng: np.random.Generator, size: Size) -> Floats:
         """Return independent draws of ln s."""
+        require_generator(rng)
         shape = (size,) if isinstance(size, int) else size
         rates = self.rate.sample(rng, int(np.prod(shape))).reshape(shape)
         return 2.0 * np.log(rates) - np.log(2.0 * rng.standard_exponential(shape))

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy.special import k0e, kve
 
 from mercer.priors._cubic import downward_roots
+from mercer.priors.base import require_generator
 from mercer.priors.gamma_precision import greater
 from mercer.priors.precisions import PrecisionPrior, Size, number
 from mercer.registry import storable
@@ -64,6 +65,7 @@ class NormalDeviation(PrecisionPrior):
 
     def sample_log_precision(self, rng: np.random.Generator, size: Size) -> Floats:
         """Return independent draws of ln s."""
+        require_generator(rng)
         return -2.0 * np.log(np.abs(rng.normal(0.0, self.width, size)))
 
     def _best(self, level: Floats, quality: Floats) -> tuple[Floats, Floats]:

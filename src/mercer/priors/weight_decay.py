@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.priors.base import CoefficientPrior
+from mercer.priors.base import CoefficientPrior, require_generator
 from mercer.registry import storable
 
 __all__ = ["WeightDecay"]
@@ -51,6 +51,7 @@ class WeightDecay(CoefficientPrior):
 
     def sample(self, rng: np.random.Generator, size: int | tuple[int, ...]) -> Floats:
         """Return independent draws in an array of shape `size`."""
+        require_generator(rng)
         return rng.normal(0.0, np.sqrt(self.variance), size)
 
     @classmethod
