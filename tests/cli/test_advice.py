@@ -16,7 +16,7 @@ from mercer import LaplacianProcessRegressor, RelevanceVectorRegressor
 from mercer.cli.fitting import _for_the_command_line
 from mercer.cli.summary import _INSTEAD, with_options
 from mercer.errors import MercerWarning, TooLargeError
-from mercer.estimators import laplacian_process
+from mercer.estimators import laplacian_warnings
 from mercer.estimators.greedy_fit import warn_of_gap
 from mercer.estimators.search import warn_of_unexplained
 from mercer.inference._l1_generation import Generation
@@ -84,13 +84,9 @@ def constant_targets():
 
 
 def stopped():
-    fit = SimpleNamespace(
-        chosen=SimpleNamespace(is_known=False),
-        spread=SimpleNamespace(factor=None),
-        solution=SimpleNamespace(status="stopped"),
-    )
+    fit = SimpleNamespace(solution=SimpleNamespace(status="stopped"))
     model = SimpleNamespace(max_active=None, gap_=0.02, tol=0.001)
-    laplacian_process.LaplacianProcess._warn_of_expansion(model, None, [fit])
+    laplacian_warnings.warn_of_status(model, [fit])
 
 
 # Texts that are put together as they are said.
@@ -155,7 +151,7 @@ def test_tolerances_are_no_options(recipe, ending):
 
 
 def test_a_prior_scale_that_is_too_large_is_told_of_as_an_option(run, data, tmp_path, monkeypatch):
-    monkeypatch.setattr(laplacian_process, "wants_less_noise", lambda *_: True)
+    monkeypatch.setattr(laplacian_warnings, "_is_loud", lambda *_: True)
     options = ["--method", "laplacian", "--prior-scale", "10"]
     done = run("fit", data, "-t", "yield", "-o", tmp_path / "m.mercer", *options)
     (told,) = (line for line in done.stdout.splitlines() if "noise and error bars" in line)

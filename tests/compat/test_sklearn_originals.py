@@ -209,7 +209,8 @@ def _artists(figure):
         for collection in axes.collections:
             label = f"{place}, collection {collection.get_label()!r}"
             if isinstance(collection, ContourSet):
-                yield label, collection.heights
+                # A surface may be masked where another is higher, to the last bit of both.
+                yield label, np.ma.getdata(collection.heights)
             elif isinstance(collection, PathCollection):
                 yield label, collection.get_offsets()
             elif collection.get_array() is not None:
