@@ -308,5 +308,7 @@ def test_a_sum_whose_linear_term_hides_the_others():
     both = RelevanceVectorRegressor([RBF(0.8), Linear()], optimizer=None).fit(far, y)
     assert both.score(far, y) > 0.8
     noise = np.random.default_rng(0).normal(size=len(y))
-    with pytest.warns(MercerWarning, match="no relevance vector was kept for target or class 1:"):
+    with pytest.warns(
+        MercerWarning, match="no relevance vector was kept for target 1: .*the targets"
+    ):
         RelevanceVectorRegressor(RBF(5.0), optimizer=None).fit(X, np.column_stack([X, noise]))

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from mercer import RelevanceVectorRegressor
+from mercer import RelevanceVectorClassifier, RelevanceVectorRegressor
 from mercer.cli.summary import with_options
 from mercer.errors import BoundWarning, MercerWarning
 from mercer.estimators.relevance_warnings import warn_of_many
@@ -51,7 +51,7 @@ class Fit:
         return self.determined
 
 
-def told(fit, n=100, far=False, robust=False, status="converged"):
+def told(fit, n=100, far=False, robust=False, noise=False, status="converged"):
     """Return the warnings of a fit to n targets."""
     y = np.linspace(-1.0, 1.0, n)[:, None]
     if far:
@@ -60,7 +60,7 @@ def told(fit, n=100, far=False, robust=False, status="converged"):
     end = SimpleNamespace(machines=[SimpleNamespace(fit=fit)], status=status)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        warn_of_many(frame, end, robust, False)
+        warn_of_many(frame, end, robust, noise)
     return [str(one.message) for one in caught]
 
 
@@ -73,6 +73,33 @@ def test_functions_are_many_by_how_many_coefficients_rows_determine(far, robust,
     assert f"{limit} coefficients to follow 100 rows" in text
     assert ("Some targets are far" in text) == (far and not robust)
     assert ("robust=True" in text) != robust
+
+
+@pytest.mark.parametrize("noise", [False, True])
+@pytest.mark.parametrize("robust", [False, True])
+@pytest.mark.parametrize("far", [False, True])
+def test_what_to_do_about_many_functions_is_said_in_whole_sentences(far, robust, noise):
+    (text,) = told(Fit(90, 80.0), far=far, robust=robust, noise=noise)
+    advice = text.partition("say little. ")[2]
+    outliers = "Some targets are far" if far else "If targets are far"
+    outliers += " from all others: robust=True leaves these to the noise. Otherwise"
+    how = "give more `noise`" if noise else "give `noise`"
+    assert advice.startswith(f"{'It may help to' if robust else outliers} {how}, or try a wider")
+
+
+@pytest.mark.parametrize(
+    ("classes", "length", "named"),
+    [
+        (["x", "y", "z"], 20.0, "classes 'x', 'y', 'z'"),
+        ([10, 20, 30], 1.0, "class 10"),
+    ],
+)
+def test_classes_without_functions_are_called_by_their_labels(classes, length, named):
+    rng = np.random.default_rng(0)
+    X, labels = rng.normal(size=(100, 2)), rng.choice(classes, 100)
+    text = f"no relevance vector was kept for {named}: .* tells of the labels"
+    with pytest.warns(MercerWarning, match=text):
+        RelevanceVectorClassifier(RBF(length), optimizer=None).fit(X, labels)
 
 
 @pytest.mark.parametrize(

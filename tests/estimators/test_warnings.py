@@ -27,7 +27,7 @@ from mercer.errors import (
 )
 from mercer.evidence.defaults import default_class_kernel
 from mercer.kernels import RBF, Linear, Periodic, Scaled
-from mercer.likelihoods import Gaussian, Laplace
+from mercer.likelihoods import Gaussian, Laplace, StudentT
 from mercer.params import InverseHalfNormal, Parameter
 
 from .data import X, Y
@@ -218,8 +218,24 @@ def test_weights_that_count_rows_make_targets_look_free_of_noise():
     with pytest.warns(BoundWarning, match="free of noise.*weights count rows.*should average 1"):
         GPRegressor().fit(rows, y, sample_weight=weights)
     # weights that average 1 are not to blame
-    with pytest.warns(BoundWarning, match="free of noise; fix the noise if they are"):
+    with pytest.warns(BoundWarning, match=r"free of noise \(fix it then\)"):
         GPRegressor().fit(rows, np.sin(rows[:, 0]), sample_weight=weights / weights.mean())
+
+
+def test_noise_at_its_lower_bound_may_be_outliers_or_too_many_length_scales():
+    rng = np.random.default_rng(3)
+    plane = rng.uniform(-3, 3, (60, 2))
+    far = np.sin(plane[:, 0]) + 0.1 * rng.standard_normal(60)
+    far[[5, 20, 40]] += [20.0, -20.0, 15.0]
+    with pytest.warns(BoundWarning, match=r"outliers that the function follows \(try StudentT"):
+        GPRegressor().fit(plane, far)
+    assert 0.05 < GPRegressor(likelihood=StudentT()).fit(plane, far).likelihood_.scale < 0.1
+    rng = np.random.default_rng(5)
+    many = rng.standard_normal((30, 10))
+    y = 2.0 * many[:, 0] - many[:, 1] + many[:, 2] ** 2 + 0.5 * rng.standard_normal(30)
+    with pytest.warns(BoundWarning, match=r"too few for a length scale a column \(give a kernel"):
+        GPRegressor().fit(many, y)
+    assert GPRegressor(1.0 * RBF(3.0)).fit(many, y).likelihood_.noise > 0.01
 
 
 def test_a_search_that_rounding_ends_is_not_told_to_go_on(monkeypatch):

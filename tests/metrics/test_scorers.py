@@ -11,17 +11,21 @@ from scipy.stats import norm, poisson, t
 from sklearn import gaussian_process as sk
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.linear_model import BayesianRidge, LinearRegression, LogisticRegression
-from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score, cross_validate
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import mercer
 from mercer import GPClassifier, GPRegressor, compat, metrics
+from mercer.estimators.regressor import BayesianRegressor
 from mercer.kernels import RBF, Matern
 from mercer.likelihoods import Gaussian
 from mercer.metrics import get_scorer, get_scorer_names
 from mercer.metrics.predictions import predictions
+
+from ..conformance import discovery
+from ..conformance.examples import ESTIMATORS
 
 
 def make(n=60, seed=0, outputs=None):
@@ -106,6 +110,24 @@ def test_the_baseline_is_of_the_weighted_training_targets():
     assert metrics.neg_mean_standardised_log_loss(model, X_NEW, Y_NEW) == pytest.approx(want)
 
 
+def regressors():
+    classes = discovery.subclasses_of(RegressorMixin, BayesianRegressor)
+    return [ESTIMATORS[cls][0].subject if cls in ESTIMATORS else cls() for cls in classes]
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # of searches that are cut short
+@pytest.mark.parametrize("model", regressors(), ids=lambda model: type(model).__name__)
+def test_every_regressor_has_a_baseline(model):
+    folds, scoring = KFold(2), metrics.neg_mean_standardised_log_loss
+    found = cross_validate(
+        model, X, Y, cv=folds, scoring=scoring, error_score="raise", return_estimator=True
+    )
+    for k, (train, test) in enumerate(folds.split(X)):
+        moments = found["estimator"][k].predict(X[test], return_std=True)
+        want = metrics.mean_standardised_log_loss(Y[test], *moments, Y[train])
+        assert found["test_score"][k] == pytest.approx(-want, rel=1e-8)
+
+
 def test_models_of_scikit_learn():
     model = BayesianRidge().fit(X, Y)
     mean, std = model.predict(X_NEW, return_std=True)
@@ -113,7 +135,7 @@ def test_models_of_scikit_learn():
         if name != "neg_mean_standardised_log_loss":
             want = by_hand(name, mean, std, Y_NEW, Y)
             assert get_scorer(name)(model, X_NEW, Y_NEW) == pytest.approx(want, rel=1e-10)
-    with pytest.raises(ValueError, match="BayesianRidge does not keep the targets"):
+    with pytest.raises(ValueError, match="BayesianRidge has not kept the targets"):
         metrics.neg_mean_standardised_log_loss(model, X_NEW, Y_NEW)
     with pytest.raises(ValueError, match="LinearRegression predicts no spread"):
         metrics.neg_crps(LinearRegression().fit(X, Y), X_NEW, Y_NEW)

@@ -189,7 +189,10 @@ _INSTEAD = [
     (r", or the gradient of a kernel of your own is wrong", ""),
     (r"; fix a parameter, or give narrower bounds, noise a higher lower one", ""),
     (r", or be given as the noise variance of each row, Gaussian\(noise=array\)", ""),
-    (r"; fix the noise if they are, or widen its bounds", ""),
+    (
+        r" \(fix it then\)(.*) \(try StudentT\(\)\)(.*) \(give a kernel with one for all\)",
+        r"\1 (try --method relevance --robust)\2",
+    ),
     (r"another kernel or wider bounds", "another --kernel"),
     (r", or widen the bounds", ""),
     (r"widen its bounds with Parameter\(.*?\)\), or fix it", "try another --kernel"),

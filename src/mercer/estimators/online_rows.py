@@ -21,6 +21,7 @@ from mercer.estimators.online_prequential import (
     numbers_before,
 )
 from mercer.estimators.online_regressor import OnlineGPRegressor
+from mercer.estimators.target_sums import with_row
 from mercer.inference.online import Before
 
 __all__ = ["ClassRows", "NumberRows", "RowBefore"]
@@ -82,6 +83,9 @@ class NumberRows:
         """
         Y = np.array([[y]])
         before, learned = _learned(self.estimator, x, Y, weight)
+        sums = vars(self.estimator).get("_target_sums")
+        if sums is not None:
+            self.estimator._target_sums = with_row(sums, y, weight)
         mean, std, log_density = numbers_before(*self._model, before, Y)
         ends = interval_before(*self._model, before, self.coverage)
         values = [part.item() for part in (mean, std, *ends)]

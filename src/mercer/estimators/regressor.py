@@ -49,6 +49,8 @@ class BayesianRegressor(
 
     # Whether the targets came in columns, and so do predictions.
     _multioutput: bool = False
+    # Of the training targets, for their mean and variance; set where rows are checked.
+    _target_sums: Floats
 
     def _model(self, X: Any) -> tuple[Predictive, Likelihood, Any]:
         """Return the process (fitted, or the prior), the likelihood, and X validated."""

@@ -35,6 +35,7 @@ class RelevanceProcess(ExpansionProcess):
 
     max_iter: int
     tol: float
+    classes_: NDArray[Any]  # of labels
     _augmented: list[AugmentedExpansion] | None
     _reach: list[Floats | None]
 
@@ -76,7 +77,8 @@ class RelevanceProcess(ExpansionProcess):
         if status == "interrupted":
             warn("the fit was interrupted; the best model so far is kept", ConvergenceWarning)
         elif varies and columns.size:
-            warn_if_empty(frame, functions, found)
+            classes = self.classes_ if model.has_labels else None
+            warn_if_empty(frame, functions, found, classes)
         return frame, Ended(functions, found, value, value, status), beta
 
     # --- what it leaves -----------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from mercer.errors import MercerWarning, warn
 from mercer.estimators.relevance_frame import Frame
@@ -18,22 +19,38 @@ __all__ = ["warn_if_empty", "warn_of_far", "warn_of_many"]
 _MANY, _OUTLIERS, _FEW = 0.5, 0.1, 20
 
 
-def warn_if_empty(frame: Frame, functions: Dictionary, machines: Sequence[Machine]) -> None:
-    """Warn of targets that no function was kept for, though they vary."""
+def warn_if_empty(
+    frame: Frame, functions: Dictionary, machines: Sequence[Machine], classes: NDArray[Any] | None
+) -> None:
+    """Warn of targets that no function was kept for, though they vary.
+
+    They are called by their number, or, of labels, by what `classes` has at their place.
+    """
     empty = [
-        str(p)
+        p
         for p, machine in enumerate(machines)
         if not frame.relevant(functions, machine.fit.indices).n_relevance
     ]
     if empty:
-        which = "" if len(machines) == 1 else f" for target or class {', '.join(empty)}"
+        targets = "targets" if classes is None else "labels"
+        which = "" if len(machines) == 1 else f" for {_named(empty, classes)}"
         warn(
             f"no relevance vector was kept{which}: by the evidence none of the functions tells of "
-            "the targets, and predictions are the mean alone. If there is more to them, try "
+            f"the {targets}, and predictions are the mean alone. If there is more to them, try "
             "another kernel. A sum with a term that hardly varies, such as Linear() of columns "
             "far from 0, hides its other terms: centre the columns, or give a list of kernels",
             MercerWarning,
         )
+
+
+def _named(empty: Sequence[int], classes: NDArray[Any] | None) -> str:
+    """Return what outputs are called: targets by their number, classes by their labels."""
+    if classes is None:
+        names, one, more = [str(p) for p in empty], "target", "targets"
+    else:
+        labels = classes.tolist()  # which are shown as Python has them, not as NumPy
+        names, one, more = [repr(labels[p]) for p in empty], "class", "classes"
+    return f"{one if len(names) == 1 else more} {', '.join(names)}"
 
 
 def warn_of_many(frame: Frame, end: Ended, is_robust: bool, has_noise: bool) -> None:
@@ -56,12 +73,14 @@ def warn_of_many(frame: Frame, end: Ended, is_robust: bool, has_noise: bool) -> 
     determined = max((fit.n_determined for fit in many), default=0.0)
     if determined <= limit:
         return
-    why = "Some targets are far" if is_far else "If targets are far"
-    why = "" if is_robust else f"{why} from all others: robust=True leaves these to the noise. "
+    why = "It may help to"
+    if not is_robust:
+        why = "Some targets are far" if is_far else "If targets are far"
+        why = f"{why} from all others: robust=True leaves these to the noise. Otherwise"
     noise = "give more `noise`" if has_noise else "give `noise`"
     warn(
         f"the functions have {determined:.0f} coefficients to follow {n} rows with, and error bars "
-        f"say little. {why}Otherwise {noise}, or try a wider kernel or GPRegressor, whose error "
+        f"say little. {why} {noise}, or try a wider kernel or GPRegressor, whose error "
         "bars hold better where columns are so many that nothing tells noise from the function",
         MercerWarning,
     )

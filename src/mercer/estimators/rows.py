@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_array, validate_data
 from mercer.estimators.inputs import require_numbers, require_targets
 from mercer.estimators.iterative_options import options_of
 from mercer.estimators.memory import require_memory, require_preconditioner
+from mercer.estimators.target_sums import sums_of, with_rows
 from mercer.evidence import best_engine
 from mercer.kernels import Kernel
 from mercer.likelihoods import Gaussian, Likelihood
@@ -107,7 +108,7 @@ def checked_rows(
     """Check what was given to `fit`; of a precomputed matrix all columns stay.
 
     If `again`, the columns must be those of the call before. With `some`, weights must not all be
-    0.
+    0. The estimator keeps sums of its targets, `_target_sums`.
     """
     require_targets(estimator, y)
     X, y = checked_inputs(estimator, X, kernel, y, again)
@@ -117,10 +118,24 @@ def checked_rows(
     if len(Y) != len(X):
         raise ValueError(f"X has {len(X)} rows and y has {len(Y)}")
     weights, kept = kept_weights(sample_weight, len(Y), some)
-    if np.all(kept):
-        return Rows(X, Y, weights, kept, multioutput)
-    X = X if is_precomputed(estimator) else X[kept]
-    return Rows(X, Y[kept], weights, kept, multioutput)
+    rows = Rows(X, Y, weights, kept, multioutput)
+    if not np.all(kept):
+        X = X if is_precomputed(estimator) else X[kept]
+        rows = rows._replace(X=X, Y=Y[kept])
+    _keep_sums(estimator, rows, again)
+    return rows
+
+
+def _keep_sums(estimator: Any, rows: Rows, again: bool) -> None:
+    """Keep the sums of the targets, if `again` with those of the rows before.
+
+    Where these are unknown (of a posterior, or a file of an earlier version) so are all.
+    """
+    before = vars(estimator).get("_target_sums")
+    if not again:
+        estimator._target_sums = sums_of(rows.Y, rows.weights)
+    elif before is not None and before.shape[1] == rows.Y.shape[1]:  # others are refused later
+        estimator._target_sums = with_rows(before, rows.Y, rows.weights)
 
 
 def kept_inputs(X: Any, posterior: Posterior) -> Any:

@@ -38,7 +38,9 @@ _OF_COLUMN = "the length scale of "
 # What to do about a parameter of this name at this bound.
 _ADVICE = {
     ("noise", "lower"): (
-        "the targets look free of noise; fix the noise if they are, or widen its bounds"
+        "either the targets are free of noise (fix it then), or a few are outliers that the "
+        "function follows (try StudentT()), or rows are too few for a length scale a column (give "
+        "a kernel with one for all)"
     ),
     ("noise", "upper"): "the kernel explains nothing; try another kernel or wider bounds",
     ("length_scale", "lower"): (

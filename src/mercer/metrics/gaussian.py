@@ -16,6 +16,7 @@ __all__ = [
     "crps",
     "crps_of_rows",
     "gaussian_interval",
+    "log_density_about",
     "log_density_of_rows",
     "mean_standardised_log_loss",
     "negative_log_predictive_density",
@@ -126,7 +127,12 @@ def baseline_log_density(
     weights = row_weights(train_weight, len(train))
     centre = np.average(train, axis=0, weights=weights)
     deviation = np.sqrt(np.average((train - centre) ** 2, axis=0, weights=weights))
-    if np.any(deviation == 0):
+    return log_density_about(y, centre, deviation)
+
+
+def log_density_about(y: Floats, centre: ArrayLike, deviation: ArrayLike) -> Floats:
+    """Return log N(y; centre, deviation^2) with those of the training targets, of each output."""
+    if np.any(np.asarray(deviation) == 0):
         raise ValueError(
             "y_train has no variance, so there is no loss to compare with: it must have at least "
             "two different targets an output"

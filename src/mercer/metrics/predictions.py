@@ -19,12 +19,14 @@ from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import Pipeline
 
 from mercer.estimators.regressor import BayesianRegressor
+from mercer.estimators.target_sums import moments_of
 from mercer.likelihoods import Gaussian
 from mercer.metrics.checks import columns
 from mercer.metrics.gaussian import (
     baseline_log_density,
     crps_of_rows,
     gaussian_interval,
+    log_density_about,
     log_density_of_rows,
 )
 from mercer.metrics.ranked import crps_under
@@ -137,13 +139,17 @@ class _Single:
 
     def baseline_log_density(self) -> Floats:
         train = training_targets(self._model)
-        if train is None:
+        if train is not None:
+            weights = getattr(self._model, "sample_weight_", None)
+            return baseline_log_density(self.y, np.reshape(train, (-1, *self.y.shape[1:])), weights)
+        sums = getattr(self._model, "_target_sums", None)
+        if sums is None:
             raise ValueError(
-                f"{type(self._model).__name__} does not keep the targets it was fitted to, "
-                "y_train_; call mercer.metrics.mean_standardised_log_loss with them"
+                f"this {type(self._model).__name__} has not kept the targets it was fitted to, nor "
+                "their mean and variance; call mercer.metrics.mean_standardised_log_loss with them"
             )
-        weights = getattr(self._model, "sample_weight_", None)
-        return baseline_log_density(self.y, np.reshape(train, (-1, *self.y.shape[1:])), weights)
+        mean, deviation = (np.reshape(each, self.y.shape[1:]) for each in moments_of(sums))
+        return log_density_about(self.y, mean, deviation)
 
     def interval(self, level: float) -> tuple[Floats, Floats]:
         if self._is_gaussian:

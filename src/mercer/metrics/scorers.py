@@ -141,8 +141,8 @@ def _neg_interval_score(level: float, given: Predictions, sample_weight: ArrayLi
 #: The mean log predictive density, of classifiers the log probability of the labels; by the
 #: model's own `log_predictive_density`.
 neg_log_predictive_density = Scorer("neg_log_predictive_density", _log_predictive_density)
-#: By how much that is above the log density of the training targets' mean and variance; of models
-#: that keep their targets as `y_train_`.
+#: By how much that is above the log density of the training targets' mean and variance; of Mercer's
+#: regressors, and of models that keep their targets as `y_train_`.
 neg_mean_standardised_log_loss = Scorer("neg_mean_standardised_log_loss", _standardised_log_density)
 #: Minus the continuous ranked probability score.
 neg_crps = Scorer("neg_crps", _neg_crps)

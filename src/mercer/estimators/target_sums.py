@@ -1,0 +1,49 @@
+"""Mean and deviation of the targets that a regressor has been given, without the targets.
+
+They are kept as sums, an array (4, P): the first target of each output, and of the weights, of the
+weighted differences from that target, and of their squares. Rows are added in turn, so that the
+sums are the same to the last bit whatever the parts they come in.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["moments_of", "sums_of", "with_row", "with_rows"]
+
+Floats = NDArray[np.float64]
+
+
+def sums_of(Y: Floats, weights: Floats | None) -> Floats:
+    """Return the sums of targets (n, P) with weights (n,), None if all are 1."""
+    sums = np.zeros((4, Y.shape[1]))
+    return with_rows(sums, Y, weights)
+
+
+def with_rows(sums: Floats, Y: Floats, weights: Floats | None) -> Floats:
+    """Return the sums with further targets."""
+    if not len(Y):
+        return sums
+    first = sums[0] if np.any(sums[1]) else Y[0]
+    W = np.ones_like(Y) if weights is None else np.broadcast_to(weights[:, None], Y.shape)
+    with np.errstate(over="ignore", invalid="ignore"):  # of targets that have no variance
+        D = Y - first
+        terms = np.stack([W, W * D, W * D * D])  # (3, n, P)
+        terms[:, 0] += sums[1:]
+        return np.vstack([first[None], np.cumsum(terms, axis=1)[:, -1]])
+
+
+def with_row(sums: Floats, y: float, weight: float) -> Floats:
+    """Return the same with one further target of one output, in a tenth of the time."""
+    first, total, linear, squares = sums[:, 0].tolist()
+    first = first if total else y
+    d = y - first
+    return np.array([[first], [total + weight], [linear + weight * d], [squares + weight * d * d]])
+
+
+def moments_of(sums: Floats) -> tuple[Floats, Floats]:
+    """Return the mean and the standard deviation of each output, (P,); there must be a row."""
+    first, total, linear, squares = sums
+    shift = linear / total
+    return first + shift, np.sqrt(np.maximum(squares / total - shift**2, 0.0))
