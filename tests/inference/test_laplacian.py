@@ -10,7 +10,7 @@ from mercer.inference._columns import ArrayColumns, KernelColumns
 from mercer.inference._expansion_problem import ExpansionProblem
 from mercer.inference._l1_generation import Generation
 from mercer.inference._l1_simplex import UnsolvedError
-from mercer.inference.laplacian import PRIORS, largest_penalty, path, solve
+from mercer.inference.laplacian import PRIORS, blas_of, largest_penalty, path, solve
 from mercer.kernels import RBF, Tanh
 from mercer.likelihoods import EpsilonInsensitive, Gaussian, Huber, Laplace
 from mercer.priors import FeatureSelection, Laplacian, WeightDecay
@@ -288,16 +288,23 @@ def test_labels_that_a_line_separates_but_for_one_value(prior):
     assert found.dual == pytest.approx(8.0 * np.log(2.0), rel=1e-6)
 
 
+def blas_threads():
+    return {c["num_threads"] for c in threadpool_info() if c["user_api"] == "blas"}
+
+
 @each_prior
 def test_small_matrices_have_one_thread_of_the_blas(prior, two_threads):
     seen = []
+    problem = Case("laplace", n=60).problem()
+    solve(problem, prior, 0.4, report=lambda _: seen.append(blas_threads()))
+    assert seen and all(found == {1} for found in seen)
 
-    def look(_):
-        seen.extend(c["num_threads"] for c in threadpool_info() if c["user_api"] == "blas")
 
-    case = Case("laplace", n=60)
-    solve(case.problem(), prior, 0.4, report=look)
-    assert seen and set(seen) == {1}
+@pytest.mark.parametrize(("prior", "n", "threads"), [(Laplacian, 800, 1), (WeightDecay, 800, 2)])
+def test_matrices_of_few_columns_are_small(prior, n, threads, two_threads):
+    problem = ExpansionProblem.of(ArrayColumns(np.ones((n, 1))), Laplace(1.0), np.zeros(n))
+    with blas_of(problem, prior):
+        assert blas_threads() == {threads}
 
 
 def test_any_kernel_will_do():
