@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from numpy.typing import NDArray
+
 from mercer.errors import MercerWarning, warn
 from mercer.estimators.relevance_frame import Frame
 from mercer.evidence.relevance_engines import Machine
