@@ -98,6 +98,8 @@ class Sequential(Growth):
 
     def stride(self) -> bool:
         """Take steps with the rows' curvatures held, then compute the mode; False if none gains."""
+        if not self.left:
+            return self._gains() and not self.may_step()
         adds = self._rough_run(self.left) if self._rough else self._additions_alone(self.left)
         model = self._model
         if not model.whole[1]:
@@ -126,6 +128,12 @@ class Sequential(Growth):
             self._pace = max(1.0, 0.25 * self._pace)
             return True
         return self.add_one()
+
+    def _gains(self) -> bool:
+        """Whether a step is thought to gain `tol`."""
+        if self._rough:
+            return run(self._model, self.penalty, self.tol, 0)[3] >= self.tol
+        return bool(self.additions(1))
 
     def _rough_run(self, most: int) -> int:
         """Let functions come, change and go, in so many steps; return how many have come."""

@@ -19,7 +19,7 @@ from scipy.linalg.lapack import dtrtri
 from mercer.inference._relevance_evidence import Functions, Point, Terms, ascend, evaluate
 from mercer.inference._relevance_problem import RelevanceProblem, Report
 from mercer.inference._relevance_rows import Rows
-from mercer.inference._relevance_run import firmer
+from mercer.inference._relevance_run import Limited, firmer
 from mercer.inference._relevance_search import (
     after_exchange,
     alone,
@@ -62,7 +62,7 @@ _EXCHANGES = 24
 _TRIALS, _COARSE = 1, 0.05
 
 
-class Fast:
+class Fast(Limited):
     """A model that grows.
 
     Parameters
@@ -78,9 +78,9 @@ class Fast:
     def __init__(
         self, problem: RelevanceProblem, rows: Rows, tol: float, report: Report | None = None
     ) -> None:
+        super().__init__()
         self.rows, self.terms, self.tol, self._report = rows, Terms(problem, rows), tol, report
         self.history: list[float] = []
-        self.n_steps = 0
         self._loops = precisions()
         self._always = np.unique(np.asarray(problem.always, dtype=np.intp))
         self._model: Model = empty_model(np.ascontiguousarray(rows.D), min(64, rows.size))
@@ -202,35 +202,34 @@ class Fast:
     # --- the algorithm --------------------------------------------------------------------------
 
     def grow(self, max_iter: int) -> str:
-        """Take steps until none gains `tol`; return the status."""
+        """Take steps until none gains `tol`, or there are so many; return the status."""
+        self.limit_to(max_iter)
         self._tell()
-        status = self._rest(max_iter)
+        self._rest()
         for _ in range(_TRIALS):
-            if status != "converged" or not self.terms.learns or not self._try_less_noise(max_iter):
+            if self._is_cut or not self.terms.learns or not self._try_less_noise():
                 break
-            if self.n_steps >= max_iter:
-                status = "stopped"
-        return status
+        return self.status
 
-    def _rest(self, max_iter: int) -> str:
+    def _rest(self) -> None:
+        """Take steps until none gains, or none is left for one that would."""
         self._exchanges = 0
-        while self.n_steps < max_iter:
-            gains = self._steps(max_iter, self.tol)
+        while not self._is_cut:
+            gains = self._steps(self.tol)
             if self._patience < _IMPATIENT:  # all that steps gain is undone, being rounding
-                return "converged"
+                return
             if not gains and self._settle():
-                return "converged"
+                return
         self._move(_END, 1e-3 * self.tol)
-        return "stopped"
 
-    def _steps(self, max_iter: int, tol: float) -> bool:
-        """Take single steps up to the next addition; False if none gains tol."""
+    def _steps(self, tol: float) -> bool:
+        """Take single steps up to the next addition, if any is left; False if none gains tol."""
         k = len(self.active)
         limit = max(1, int(self._patience * (_RUN + _PER_FUNCTION * k)))
-        before = int(self._model.whole[1])
-        what, which, s, gain = run(
-            self._model, self.terms, tol, min(limit, max_iter - self.n_steps)
-        )
+        before, left = int(self._model.whole[1]), self.left
+        what, which, s, gain = run(self._model, self.terms, tol, min(limit, left))
+        if not left and gain >= tol:
+            return not self.may_step()
         self.n_steps += int(self._model.whole[1]) - before
         model = self._model
         if what == ADD and model.whole[1] and model.S[which] < _DOUBTFUL * self._scale(which):
@@ -250,7 +249,7 @@ class Fast:
     def _scale(self, i: int) -> float:
         return float(self._model.numbers[0] * self.rows.D[i])
 
-    def _try_less_noise(self, max_iter: int) -> bool:
+    def _try_less_noise(self) -> bool:
         """Go on from half the noise, under which more functions gain; undo it if all is no better.
 
         Functions that are of use together, and none alone, are found in this way.
@@ -262,12 +261,12 @@ class Fast:
             terms.learns = False
             if self._set(indices, best.s, terms.within(0.5 * best.v)):
                 coarse = max(self.tol, _COARSE)
-                while self.n_steps < max_iter and len(self.active) < most:
-                    if not self._steps(max_iter, coarse) or self._patience < _IMPATIENT:
+                while not self._is_cut and len(self.active) < most:
+                    if not self._steps(coarse) or self._patience < _IMPATIENT:
                         break
             self._move(_WHILE, 0.0)
             terms.learns = True
-            self._rest(max_iter)
+            self._rest()
             better = self.point.value >= best.value + self.tol
         except KeyboardInterrupt:
             self.point, self.indices, self.history = best, indices, history
@@ -319,6 +318,8 @@ class Fast:
             s, gain = after_exchange(model, self.terms, at, i)
             if not (np.isfinite(s) and gain >= 0.5 * self.tol):
                 continue
+            if not self.may_step():
+                break
             row = self.rows.gram(i)
             self._loops.remove(model, at)
             model.G[model.whole[0]] = row

@@ -78,19 +78,22 @@ def superfluous(model: Model, hyperprior: Hyperprior) -> int:
 def run(model: Model, penalty: Penalty, tol: float, limit: int) -> tuple[int, int, float, float]:
     """Take steps inside the model until one that adds gains more, or none gains `tol`.
 
-    Return what comes next, as `mercer.linalg.precisions` has it for a flat hyperprior.
+    Return what comes next, as `mercer.linalg.precisions` has it for a flat hyperprior: after
+    `limit` steps nothing, with a gain of `tol` if there is more to do. A limit of 0 is a look.
     """
     loops = precisions()
     if penalty.is_flat:
         found = loops.run(model, tol, limit)
         return int(found[0]), int(found[1]), float(found[2]), float(found[3])
-    for _ in range(limit):
+    for step in range(limit + 1):
         what, which, s, gain = look(model, penalty.hyperprior)
         if gain < tol:
             which = superfluous(model, penalty.hyperprior)
             if which < 0:
                 return NOTHING, -1, 0.0, gain
             what, gain = REMOVE, 0.0
+        if step == limit:
+            break
         if what == ADD:
             return what, which, s, gain
         model.numbers[1] += gain
