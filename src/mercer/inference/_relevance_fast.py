@@ -13,18 +13,16 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.blas import dtrmm
-from scipy.linalg.lapack import dtrtri
 
 from mercer.inference._relevance_evidence import Functions, Point, Terms, ascend, evaluate
 from mercer.inference._relevance_problem import RelevanceProblem, Report
 from mercer.inference._relevance_rows import Rows
 from mercer.inference._relevance_run import Limited, firmer
 from mercer.inference._relevance_search import (
+    add,
     after_exchange,
     alone,
     gains_of_exchange,
-    likely,
     look,
     run,
 )
@@ -130,7 +128,8 @@ class Fast(Limited):
 
     def _set(self, indices: Indices, s: Floats, v: float) -> bool:
         """Make these the model; False if they have no factor."""
-        model, k = self._room(len(indices)), len(indices)
+        k = len(indices)
+        model = self._model = self._model.with_room(k)
         held = {int(j): place for place, j in enumerate(self.active)}
         rows = [
             model.G[held[j]].copy() if j in held else self.rows.gram(j) for j in map(int, indices)
@@ -153,22 +152,11 @@ class Fast(Limited):
         """Compute all matrices afresh at this point, which becomes the one to return to."""
         model, rows, k = self._model, self.rows, len(point.s)
         b = 1.0 / point.v
-        inverse, _ = dtrtri(point.R, lower=0)
-        model.s[:k], model.mu[:k] = point.s, point.mu
-        model.Xi[:k, :k] = inverse @ inverse.T
-        model.numbers[:] = b, 0.0, 1.0
-        U = dtrmm(b, inverse, model.G[:k].T, side=1)  # (M, k) = b G'R^-1
-        model.S[:] = b * rows.D - np.einsum("ij->i", np.square(U, out=U))
+        model.settle(point.R, point.s, point.mu, b)
         model.Q[:] = b * (rows.P - point.mu @ model.G[:k])
         model.place[(model.place == -1) & (rows.D > 0)] = 0
-        model.whole[1] = 0
         self.point, self.indices = point, self.active.copy()
         self.history.append(point.value)
-
-    def _room(self, k: int) -> Model:
-        if k > len(self._model.s):
-            self._model = self._model.grown(min(max(k, 2 * len(self._model.s)), self.rows.size))
-        return self._model
 
     def _move(self, steps: int, tol: float) -> bool:
         """Move all precisions and the noise, and compute all afresh; False if steps were undone."""
@@ -235,7 +223,8 @@ class Fast(Limited):
         if what == ADD and model.whole[1] and model.S[which] < _DOUBTFUL * self._scale(which):
             self._move(_WHILE, 0.0)  # what it seems to gain may be rounding
         elif what == ADD:
-            self._add(which, s, gain)
+            self._model = add(model, self.rows, which, s, gain)
+            self.n_steps += 1
             self._since += 1
             due = self._since >= max(1, k // 8) or self._model.numbers[2] < CANCELLED
             if due or self._model.whole[1] >= limit:
@@ -280,14 +269,6 @@ class Fast(Limited):
             self.point, self.history = best, history
         self._tell()
         return better
-
-    def _add(self, i: int, s: float, gain: float) -> None:
-        model = self._room(len(self.active) + 1)
-        wanted = None if self.rows.is_stored else lambda: likely(model, self.rows)
-        model.G[model.whole[0]] = self.rows.gram(i, wanted)
-        self._loops.insert(model, i, s)
-        model.numbers[1] += gain
-        self.n_steps += 1
 
     def _settle(self) -> bool:
         """Move all precisions to where they gain nothing more; True if no step gains then."""

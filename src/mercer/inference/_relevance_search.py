@@ -13,7 +13,7 @@ from mercer.inference._relevance_problem import Hyperprior
 from mercer.inference._relevance_table import Table
 from mercer.linalg.precisions import ADD, CHANGE, COLLINEAR, NOTHING, REMOVE, Model, precisions
 
-__all__ = ["after_exchange", "alone", "gains_of_exchange", "likely", "look", "run"]
+__all__ = ["add", "after_exchange", "alone", "gains_of_exchange", "look", "run"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -102,6 +102,16 @@ def run(model: Model, penalty: Penalty, tol: float, limit: int) -> tuple[int, in
         else:
             loops.remove(model, which)
     return NOTHING, -1, 0.0, tol
+
+
+def add(model: Model, table: Table, i: int, s: float, gain: float) -> Model:
+    """Let function i come in, and return the model, which is another one if there was no room."""
+    model = model.with_room(int(model.whole[0]) + 1)
+    wanted = None if table.is_stored else lambda: likely(model, table)
+    model.G[model.whole[0]] = table.gram(i, wanted)
+    precisions().insert(model, i, s)
+    model.numbers[1] += gain
+    return model
 
 
 def after_exchange(model: Model, penalty: Penalty, at: int, i: int) -> tuple[float, float]:
