@@ -115,7 +115,7 @@ def test_a_run_of_no_steps_is_a_look(module):
     A = added(module, A, Phi, 26, 1e4)
     A.place[A.place == 0] = -1  # nothing is to be added
     steps = 0
-    while module.run(A, 1e-6, 0) == (NOTHING, -1, 0.0, 1e-6):
+    while steps < 100 and module.run(A, 1e-6, 0) == (NOTHING, -1, 0.0, 1e-6):
         before = [one.copy() for one in A]
         module.run(A, 1e-6, 0)
         for one, other in zip(A, before, strict=True):
