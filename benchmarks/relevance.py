@@ -17,6 +17,7 @@ from mercer.compute import blas_for
 from mercer.inference._columns import KernelColumns
 from mercer.inference._relevance_fast import Fast
 from mercer.inference._relevance_rows import Rows
+from mercer.inference._relevance_search import add
 from mercer.inference.relevance import RelevanceProblem, solve
 from mercer.kernels import RBF
 from mercer.linalg.precisions import precisions
@@ -135,7 +136,7 @@ class Step:
         self.fast, self.new = Fast(given, self.rows, 1e-2), int(some[-1])
         self.some = some[:-1]
         self.fast.begin((self.some, np.full(k, 1.0), 0.1))
-        self.fast._room(k + 2)
+        self.fast._model = self.fast._model.with_room(k + 2)
         self.model, self.loops = self.fast._model, precisions()
         self.G = self.model.G[:k].T  # (M, k), Fortran order
         self.c = np.linspace(0.5, 1.0, k)
@@ -161,7 +162,7 @@ class Step:
         """A function is added and taken away again, the tenth part as often."""
         for _ in range(self.count // 10):
             self.loops.choose(self.model)
-            self.fast._add(self.new, 1.0, 0.0)
+            self.fast._model = add(self.fast._model, self.rows, self.new, 1.0, 0.0)
             self.loops.choose(self.fast._model)
             self.loops.remove(self.fast._model, self.k)
             self.model = self.fast._model

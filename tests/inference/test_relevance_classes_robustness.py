@@ -18,6 +18,7 @@ from mercer.inference.relevance_classes import (
 )
 from mercer.kernels import RBF
 from mercer.likelihoods import Gaussian, Laplace, Logistic, Probit, SoftLabels, StudentT
+from mercer.priors import GammaPrecision
 
 from .relevance_cases import Flat
 from .relevance_class_cases import circles, sectors
@@ -169,13 +170,19 @@ def test_steps_that_are_too_few():
     assert fit.status == "stopped"
 
 
+def bands(seed):
+    """Return inputs, and the bands of height that they are in."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((150, 2))
+    height = np.sin(2 * X[:, 0]) + X[:, 1] + 0.3 * rng.standard_normal(150)
+    return X, np.digitize(height, [-0.5, 0.5])
+
+
 @pytest.mark.filterwarnings("ignore:the evidence was still increasing")
 @pytest.mark.parametrize("most", [5, 8, 10, 15, 16, 26])  # trials at the end are steps too
 def test_a_growing_model_takes_no_more_steps_than_it_may(most):
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((150, 2))
-    height = np.sin(2 * X[:, 0]) + X[:, 1] + 0.3 * rng.standard_normal(150)
-    c, columns = np.digitize(height, [-0.5, 0.5]), KernelColumns(RBF(0.7), X)
+    X, c = bands(0)
+    columns = KernelColumns(RBF(0.7), X)
     for y in 2.0 * np.eye(3)[:, c] - 1.0:
         fit = solve(ClassesProblem(columns, y, np.zeros(150), None, Flat()), max_iter=most)
         assert fit.status == "stopped" and fit.n_iterations == most
@@ -187,12 +194,42 @@ def test_a_growing_model_takes_no_more_steps_than_it_may(most):
 @pytest.mark.filterwarnings("ignore:the evidence was still increasing")
 @pytest.mark.parametrize("width, of, most", [(0.3, 0, 24), (0.3, 0, 25), (0.7, 2, 19)])
 def test_functions_that_come_together_are_no_more_than_steps_left(width, of, most):
-    rng = np.random.default_rng(1)
-    X = rng.standard_normal((150, 2))
-    height = np.sin(2 * X[:, 0]) + X[:, 1] + 0.3 * rng.standard_normal(150)
-    y = np.where(np.digitize(height, [-0.5, 0.5]) == of, 1.0, -1.0)
+    X, c = bands(1)
+    y = np.where(c == of, 1.0, -1.0)
     own = ClassesProblem(KernelColumns(RBF(width), X), y, np.zeros(150), None, Flat())
     assert solve(own, max_iter=most).n_iterations == most
+
+
+@pytest.mark.filterwarnings("ignore:the evidence was still increasing")
+@pytest.mark.parametrize("most", [63, 66, 69])
+def test_functions_that_are_tried_one_by_one_are_no_more_than_steps_left(most):
+    X, c = bands(0)
+    y = np.where(c == 1, 1.0, -1.0)
+    own = ClassesProblem(KernelColumns(RBF(0.3), X), y, np.zeros(150), None, Flat())
+    fit = solve(own, max_iter=most)
+    assert fit.status == "stopped" and fit.n_iterations == most
+
+
+@pytest.mark.parametrize("of", [0, 1, 2, None])
+@pytest.mark.parametrize("hyperprior", [Flat(), GammaPrecision(1.0, 0.1)], ids=["flat", "gamma"])
+def test_a_model_that_wants_no_more_steps_than_it_may_take_has_converged(of, hyperprior):
+    X, c = bands(0)
+    columns = KernelColumns(RBF(0.7), X)
+    if of is None:
+        own = MultinomialProblem(columns, np.eye(3)[c], np.zeros((150, 3)), None, hyperprior)
+        fit = multinomial
+    else:
+        y = np.where(c == of, 1.0, -1.0)
+        own = ClassesProblem(columns, y, np.zeros(150), None, hyperprior)
+        fit = solve
+    full = fit(own)
+    again = fit(own, max_iter=full.n_iterations)
+    assert full.status == "converged"
+    for one, other in zip(again, full, strict=True):
+        np.testing.assert_array_equal(one, other)
+    with pytest.warns(ConvergenceWarning, match="max_steps"):
+        less = fit(own, max_iter=full.n_iterations - 1)
+    assert less.status == "stopped" and less.n_iterations == full.n_iterations - 1
 
 
 # --- bad input ------------------------------------------------------------------------------------

@@ -157,3 +157,13 @@ def test_the_first_fit_may_be_interrupted_and_its_steps_count(monkeypatch):
         few = robust(problem, max_iter=3)
     assert few.fit.status == "stopped" and few.fit.n_iterations == 3
     assert few.fit.objective < whole.fit.objective
+
+
+@pytest.mark.filterwarnings("ignore:the evidence was still increasing")
+def test_searches_between_updates_take_no_more_steps_than_are_left():
+    problem, _ = spoilt()
+    most = robust(problem).fit.n_iterations
+    for limit in (10, 61, 114, 133, most - 1, most):
+        fit = robust(problem, max_iter=limit).fit
+        assert fit.n_iterations == limit
+        assert fit.status == ("stopped" if limit < most else "converged")

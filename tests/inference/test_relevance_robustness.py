@@ -11,6 +11,7 @@ from mercer.inference._columns import ArrayColumns, KernelColumns
 from mercer.inference._relevance_fast import Fast
 from mercer.inference.relevance import ALGORITHMS, RelevanceProblem, solve
 from mercer.kernels import RBF
+from mercer.priors import GammaPrecision
 
 from .relevance_cases import Flat, sinc
 
@@ -158,6 +159,22 @@ def test_steps_that_are_too_few():
             fit = solve(given(KernelColumns(RBF(1.6), X), y), algorithm, max_iter=2)
         assert fit.status == "stopped"
         assert fit.n_iterations <= 3
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("hyperprior", [Flat(), GammaPrecision(1.0, 0.1)], ids=["flat", "gamma"])
+def test_a_run_that_wants_no_more_steps_than_it_may_take_has_converged(seed, hyperprior):
+    X, y = sinc(60, seed)
+    problem = given(KernelColumns(RBF(1.6), X), y, hyperprior=hyperprior)
+    full = solve(problem)
+    again = solve(problem, max_iter=full.n_iterations)
+    assert full.status == "converged"
+    for one, other in zip(again, full, strict=True):
+        np.testing.assert_array_equal(one, other)
+    for most in range(1, full.n_iterations):
+        with pytest.warns(ConvergenceWarning, match="max_steps"):
+            less = solve(problem, max_iter=most)
+        assert less.status == "stopped" and less.n_iterations == most
 
 
 def test_what_is_refused(monkeypatch):

@@ -108,6 +108,26 @@ def test_the_compiled_steps_are_those_of_the_twin():
 
 
 @pytest.mark.parametrize("module", [compiled, twins], ids=["compiled", "twin"])
+def test_a_run_of_no_steps_is_a_look(module):
+    Phi, z = case(1)
+    A = begun(Phi, z)
+    A = added(module, A, Phi, 25, 1e-3)
+    A = added(module, A, Phi, 26, 1e4)
+    A.place[A.place == 0] = -1  # nothing is to be added
+    steps = 0
+    while steps < 100 and module.run(A, 1e-6, 0) == (NOTHING, -1, 0.0, 1e-6):
+        before = [one.copy() for one in A]
+        module.run(A, 1e-6, 0)
+        for one, other in zip(A, before, strict=True):
+            np.testing.assert_array_equal(one, other)
+        module.run(A, 1e-6, 1)
+        steps += 1
+    assert 0 < steps == A.whole[1] - 2 < 100
+    assert module.run(A, 1e-6, 0)[3] < 1e-6
+    assert module.run(A, 1e-6, 5)[3] < 1e-6 and A.whole[1] == steps + 2
+
+
+@pytest.mark.parametrize("module", [compiled, twins], ids=["compiled", "twin"])
 def test_a_column_that_others_explain_is_refused(module):
     Phi, z = case(3)
     Phi[:, 5] = Phi[:, 6] + Phi[:, 7]

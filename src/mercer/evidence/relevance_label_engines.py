@@ -111,7 +111,10 @@ class Classes:
     def solve(
         self, columns: Columns, start: Sequence[Machine] | None, tol: float, final: bool = False
     ) -> list[Machine]:
-        """Return the model of all classes, from a start or without."""
+        """Return the model of all classes, from a start or without; `final` changes nothing.
+
+        There is one algorithm for them.
+        """
         always = range(columns.size - self.n_always, columns.size)
         begun = None if start is None else start[0].fit
         problem = self._problem(columns, always)

@@ -16,21 +16,13 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.blas import dtrmm
-from scipy.linalg.lapack import dtrtri
 
 from mercer.inference._relevance_growth import Addition, Growth
 from mercer.inference._relevance_problem import Hyperprior, Report
-from mercer.inference._relevance_search import after_exchange, gains_of_exchange, likely, run
+from mercer.inference._relevance_search import add, after_exchange, gains_of_exchange, run
 from mercer.inference._relevance_sites import Sites
 from mercer.inference._relevance_table import Table
-from mercer.linalg.precisions import (
-    ADD,
-    COLLINEAR,
-    Model,
-    empty_model,
-    precisions,
-)
+from mercer.linalg.precisions import ADD, COLLINEAR, Model, empty_model
 
 __all__ = ["Sequential"]
 
@@ -62,31 +54,20 @@ class Sequential(Growth):
         report: Report | None = None,
     ) -> None:
         super().__init__(table, sites, hyperprior, always, tol, report)
-        self._loops = precisions()
         self._model: Model = empty_model(np.empty(table.size), min(64, table.size))
 
     # --- the working regression -----------------------------------------------------------------
-
-    def _room(self, k: int) -> Model:
-        if k > len(self._model.s):
-            self._model = self._model.grown(min(max(k, 2 * len(self._model.s)), self.table.size))
-        return self._model
 
     def refresh(self) -> None:
         """Compute the statistics of all functions under the working regression."""
         at, table, indices = self.point, self.table, self.indices
         k = len(indices)
-        model = self._room(k)
+        model = self._model = self._model.with_room(k)
         pull = np.ascontiguousarray(at.pull[:, 0])
         model.G[:k], model.Q[:] = table.weigh_and_multiply(at.bend[0, 0], indices, pull)
         model.D[:] = table.D
-        inverse, _ = dtrtri(at.R, lower=0)
-        model.whole[:] = k, 0
-        model.active[:k], model.s[:k], model.mu[:k] = indices, at.s, at.mu
-        model.Xi[:k, :k] = inverse @ inverse.T
-        model.numbers[:] = 1.0, 0.0, 1.0
-        U = dtrmm(1.0, inverse, model.G[:k].T, side=1)  # (M, k) = G'R^-1
-        model.S[:] = table.D - np.einsum("ij->i", np.square(U, out=U))
+        model.active[:k] = indices
+        model.settle(at.R, at.s, at.mu, 1.0)
         # Rows that are beyond doubt have no curvature, and functions of these nothing to gain.
         bare = table.D <= _BARE * table.weight * self.widths
         model.place[:] = np.where(self._zero | bare, -1, 0)
@@ -98,6 +79,8 @@ class Sequential(Growth):
 
     def stride(self) -> bool:
         """Take steps with the rows' curvatures held, then compute the mode; False if none gains."""
+        if not self.left:
+            return self._gains() and not self.may_step()
         adds = self._rough_run(self.left) if self._rough else self._additions_alone(self.left)
         model = self._model
         if not model.whole[1]:
@@ -127,6 +110,12 @@ class Sequential(Growth):
             return True
         return self.add_one()
 
+    def _gains(self) -> bool:
+        """Whether a step is thought to gain `tol`."""
+        if self._rough:
+            return run(self._model, self.penalty, self.tol, 0)[3] >= self.tol
+        return bool(self.additions(1))
+
     def _rough_run(self, most: int) -> int:
         """Let functions come, change and go, in so many steps; return how many have come."""
         limit, adds = _RUN + _PER_FUNCTION * len(self.indices), 0
@@ -135,7 +124,7 @@ class Sequential(Growth):
             what, which, s, gain = run(self._model, self.penalty, self.tol, min(left, limit))
             if what != ADD:
                 break
-            self._add(which, s, gain)
+            self._model = add(self._model, self.table, which, s, gain)
             adds += 1
         return adds
 
@@ -146,16 +135,9 @@ class Sequential(Growth):
             found = self.additions(1)
             if not found:
                 break
-            self._add(*found[0])
+            self._model = add(self._model, self.table, *found[0])
             adds += 1
         return adds
-
-    def _add(self, i: int, s: float, gain: float) -> None:
-        model = self._room(int(self._model.whole[0]) + 1)
-        wanted = None if self.table.is_stored else lambda: likely(model, self.table)
-        model.G[model.whole[0]] = self.table.gram(i, wanted)
-        self._loops.insert(model, i, s)
-        model.numbers[1] += gain
 
     def additions(self, many: int) -> list[Addition]:
         """Return the best functions outside the model."""

@@ -13,18 +13,16 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.blas import dtrmm
-from scipy.linalg.lapack import dtrtri
 
 from mercer.inference._relevance_evidence import Functions, Point, Terms, ascend, evaluate
 from mercer.inference._relevance_problem import RelevanceProblem, Report
 from mercer.inference._relevance_rows import Rows
-from mercer.inference._relevance_run import firmer
+from mercer.inference._relevance_run import Limited, firmer
 from mercer.inference._relevance_search import (
+    add,
     after_exchange,
     alone,
     gains_of_exchange,
-    likely,
     look,
     run,
 )
@@ -62,7 +60,7 @@ _EXCHANGES = 24
 _TRIALS, _COARSE = 1, 0.05
 
 
-class Fast:
+class Fast(Limited):
     """A model that grows.
 
     Parameters
@@ -78,9 +76,9 @@ class Fast:
     def __init__(
         self, problem: RelevanceProblem, rows: Rows, tol: float, report: Report | None = None
     ) -> None:
+        super().__init__()
         self.rows, self.terms, self.tol, self._report = rows, Terms(problem, rows), tol, report
         self.history: list[float] = []
-        self.n_steps = 0
         self._loops = precisions()
         self._always = np.unique(np.asarray(problem.always, dtype=np.intp))
         self._model: Model = empty_model(np.ascontiguousarray(rows.D), min(64, rows.size))
@@ -130,7 +128,8 @@ class Fast:
 
     def _set(self, indices: Indices, s: Floats, v: float) -> bool:
         """Make these the model; False if they have no factor."""
-        model, k = self._room(len(indices)), len(indices)
+        k = len(indices)
+        model = self._model = self._model.with_room(k)
         held = {int(j): place for place, j in enumerate(self.active)}
         rows = [
             model.G[held[j]].copy() if j in held else self.rows.gram(j) for j in map(int, indices)
@@ -153,22 +152,11 @@ class Fast:
         """Compute all matrices afresh at this point, which becomes the one to return to."""
         model, rows, k = self._model, self.rows, len(point.s)
         b = 1.0 / point.v
-        inverse, _ = dtrtri(point.R, lower=0)
-        model.s[:k], model.mu[:k] = point.s, point.mu
-        model.Xi[:k, :k] = inverse @ inverse.T
-        model.numbers[:] = b, 0.0, 1.0
-        U = dtrmm(b, inverse, model.G[:k].T, side=1)  # (M, k) = b G'R^-1
-        model.S[:] = b * rows.D - np.einsum("ij->i", np.square(U, out=U))
+        model.settle(point.R, point.s, point.mu, b)
         model.Q[:] = b * (rows.P - point.mu @ model.G[:k])
         model.place[(model.place == -1) & (rows.D > 0)] = 0
-        model.whole[1] = 0
         self.point, self.indices = point, self.active.copy()
         self.history.append(point.value)
-
-    def _room(self, k: int) -> Model:
-        if k > len(self._model.s):
-            self._model = self._model.grown(min(max(k, 2 * len(self._model.s)), self.rows.size))
-        return self._model
 
     def _move(self, steps: int, tol: float) -> bool:
         """Move all precisions and the noise, and compute all afresh; False if steps were undone."""
@@ -202,41 +190,41 @@ class Fast:
     # --- the algorithm --------------------------------------------------------------------------
 
     def grow(self, max_iter: int) -> str:
-        """Take steps until none gains `tol`; return the status."""
+        """Take steps until none gains `tol`, or there are so many; return the status."""
+        self.limit_to(max_iter)
         self._tell()
-        status = self._rest(max_iter)
+        self._rest()
         for _ in range(_TRIALS):
-            if status != "converged" or not self.terms.learns or not self._try_less_noise(max_iter):
+            if self._is_cut or not self.terms.learns or not self._try_less_noise():
                 break
-            if self.n_steps >= max_iter:
-                status = "stopped"
-        return status
+        return self.status
 
-    def _rest(self, max_iter: int) -> str:
+    def _rest(self) -> None:
+        """Take steps until none gains, or none is left for one that would."""
         self._exchanges = 0
-        while self.n_steps < max_iter:
-            gains = self._steps(max_iter, self.tol)
+        while not self._is_cut:
+            gains = self._steps(self.tol)
             if self._patience < _IMPATIENT:  # all that steps gain is undone, being rounding
-                return "converged"
+                return
             if not gains and self._settle():
-                return "converged"
+                return
         self._move(_END, 1e-3 * self.tol)
-        return "stopped"
 
-    def _steps(self, max_iter: int, tol: float) -> bool:
-        """Take single steps up to the next addition; False if none gains tol."""
+    def _steps(self, tol: float) -> bool:
+        """Take single steps up to the next addition, if any is left; False if none gains tol."""
         k = len(self.active)
         limit = max(1, int(self._patience * (_RUN + _PER_FUNCTION * k)))
-        before = int(self._model.whole[1])
-        what, which, s, gain = run(
-            self._model, self.terms, tol, min(limit, max_iter - self.n_steps)
-        )
+        before, left = int(self._model.whole[1]), self.left
+        what, which, s, gain = run(self._model, self.terms, tol, min(limit, left))
+        if not left and gain >= tol:
+            return not self.may_step()
         self.n_steps += int(self._model.whole[1]) - before
         model = self._model
         if what == ADD and model.whole[1] and model.S[which] < _DOUBTFUL * self._scale(which):
             self._move(_WHILE, 0.0)  # what it seems to gain may be rounding
         elif what == ADD:
-            self._add(which, s, gain)
+            self._model = add(model, self.rows, which, s, gain)
+            self.n_steps += 1
             self._since += 1
             due = self._since >= max(1, k // 8) or self._model.numbers[2] < CANCELLED
             if due or self._model.whole[1] >= limit:
@@ -250,7 +238,7 @@ class Fast:
     def _scale(self, i: int) -> float:
         return float(self._model.numbers[0] * self.rows.D[i])
 
-    def _try_less_noise(self, max_iter: int) -> bool:
+    def _try_less_noise(self) -> bool:
         """Go on from half the noise, under which more functions gain; undo it if all is no better.
 
         Functions that are of use together, and none alone, are found in this way.
@@ -262,12 +250,12 @@ class Fast:
             terms.learns = False
             if self._set(indices, best.s, terms.within(0.5 * best.v)):
                 coarse = max(self.tol, _COARSE)
-                while self.n_steps < max_iter and len(self.active) < most:
-                    if not self._steps(max_iter, coarse) or self._patience < _IMPATIENT:
+                while not self._is_cut and len(self.active) < most:
+                    if not self._steps(coarse) or self._patience < _IMPATIENT:
                         break
             self._move(_WHILE, 0.0)
             terms.learns = True
-            self._rest(max_iter)
+            self._rest()
             better = self.point.value >= best.value + self.tol
         except KeyboardInterrupt:
             self.point, self.indices, self.history = best, indices, history
@@ -281,14 +269,6 @@ class Fast:
             self.point, self.history = best, history
         self._tell()
         return better
-
-    def _add(self, i: int, s: float, gain: float) -> None:
-        model = self._room(len(self.active) + 1)
-        wanted = None if self.rows.is_stored else lambda: likely(model, self.rows)
-        model.G[model.whole[0]] = self.rows.gram(i, wanted)
-        self._loops.insert(model, i, s)
-        model.numbers[1] += gain
-        self.n_steps += 1
 
     def _settle(self) -> bool:
         """Move all precisions to where they gain nothing more; True if no step gains then."""
@@ -319,6 +299,8 @@ class Fast:
             s, gain = after_exchange(model, self.terms, at, i)
             if not (np.isfinite(s) and gain >= 0.5 * self.tol):
                 continue
+            if not self.may_step():
+                break
             row = self.rows.gram(i)
             self._loops.remove(model, at)
             model.G[model.whole[0]] = row

@@ -17,7 +17,7 @@ from mercer.inference._relevance_ascent import Penalty
 from mercer.inference._relevance_laplace import LARGEST, Laplace
 from mercer.inference._relevance_mode import Mode
 from mercer.inference._relevance_problem import Hyperprior, Report
-from mercer.inference._relevance_run import firmer
+from mercer.inference._relevance_run import Limited, firmer
 from mercer.inference._relevance_search import alone
 from mercer.inference._relevance_sites import Sites
 from mercer.inference._relevance_table import Table
@@ -48,7 +48,7 @@ _ROUNDING = 1e-12
 _TINY = 1e-60
 
 
-class Growth(ABC):
+class Growth(Limited, ABC):
     """A model that grows.
 
     Parameters
@@ -73,12 +73,12 @@ class Growth(ABC):
         tol: float,
         report: Report | None = None,
     ) -> None:
+        super().__init__()
         self.table, self.sites, self.tol, self._report = table, sites, tol, report
         self.penalty = Penalty(hyperprior)
         self._always = np.unique(np.asarray(always, dtype=np.intp))
         self.widths, self._zero = widths_of(table, sites)
         self.history: list[float] = []
-        self.n_steps, self._limit = 0, 0
         self._aside: set[int] = set()
         self._exchanges = 0
         self._best, self._is_new = -np.inf, True
@@ -96,7 +96,7 @@ class Growth(ABC):
 
     @abstractmethod
     def stride(self) -> bool:
-        """Take steps that are thought to gain `tol`; False if there are none."""
+        """Take steps that are thought to gain `tol`, if any is left; False if there are none."""
 
     @abstractmethod
     def additions(self, many: int) -> list[Addition]:
@@ -190,7 +190,7 @@ class Growth(ABC):
     def add_one(self) -> bool:
         """Add the first of the best functions that does gain, and set others aside."""
         for i, s, _ in self.additions(_TRIALS):
-            if not self.left:
+            if not self.may_step():
                 break
             self.n_steps += 1
             indices = np.append(self.indices, i)
@@ -213,7 +213,7 @@ class Growth(ABC):
     def _leave_one_out(self, trials: int) -> bool:
         worth = np.where(np.isin(self.indices, self._always), np.inf, self.worth())
         for j in np.argsort(worth, kind="stable")[:trials]:
-            if len(self.indices) == 1 or worth[j] > _LITTLE or not self.left:
+            if len(self.indices) == 1 or worth[j] > _LITTLE or not self.may_step():
                 break
             self.n_steps += 1
             kept = np.delete(np.arange(len(self.indices)), j)
@@ -232,7 +232,7 @@ class Growth(ABC):
             place = np.flatnonzero(self.indices == j)
             if not len(place) or i in self.indices:
                 continue
-            if not self.left:
+            if not self.may_step():
                 break
             self.n_steps += 1
             indices, precisions = self.indices.copy(), self.point.s.copy()
@@ -245,32 +245,27 @@ class Growth(ABC):
 
     # --- the algorithm --------------------------------------------------------------------------
 
-    @property
-    def left(self) -> int:
-        """How many steps there may still be; one that is tried and undone is a step too."""
-        return max(self._limit - self.n_steps, 0)
-
     def grow(self, max_iter: int) -> str:
         """Take steps until none gains `tol`, or there are so many; return the status."""
-        self._limit = max_iter
+        self.limit_to(max_iter)
         self._tell()
         self._rest()
         for _ in range(_SHAKES if self._is_new else 0):
-            if not self.left or not self._shake():
+            if self._is_cut or not self._shake():
                 break
         for _ in range(_ENDS):
             self.polish()
-            if not self.left or not (self.prune() or self.add_one()):
+            if self._is_cut or not (self.prune() or self.add_one()):
                 break
             self._rest()
         else:
             self.polish()
-        return "converged" if self.left else "stopped"
+        return self.status
 
     def _rest(self) -> None:
-        """Take steps until none gains, or none is left."""
+        """Take steps until none gains, or none is left for one that would."""
         self._exchanges = 0
-        while self.left:
+        while not self._is_cut:
             if not self.stride() and self._settle():
                 break
 
@@ -330,7 +325,7 @@ def widths_of(table: Table, sites: Sites) -> tuple[Floats, NDArray[np.bool_]]:
     """Return the mean squares (M,) of functions under the rows' weights, and which are all but 0.
 
     Latent numbers are in the unit of their sites. Functions that are all but 0, as a section of a
-    kernel is at rows that are all far from its centre, are taken for ones.
+    kernel is at rows that are all far from its centre, are given a mean square of 1.
     """
     table.weigh(table.weights)
     zero = table.D <= _TINY * np.max(table.D)

@@ -100,9 +100,12 @@ class Coupled(Growth):
 
     def stride(self) -> bool:
         """Add functions that have little in common; False if none gains."""
-        found, most = self.additions(_SOME), min(int(self._pace), self.left)
+        found = self.additions(_SOME)
         if not found:
             return False
+        if not self.may_step():
+            return True
+        most = min(int(self._pace), self.left)
         A = self.table.take(np.array([i for i, _, _ in found], dtype=np.intp))
         A /= np.linalg.norm(A, axis=0)
         chosen: list[int] = []

@@ -148,11 +148,11 @@ class Heavy:
                     break
                 if self.n_steps >= max_iter:
                     return "stopped"
-            self._search(max_iter - self.n_steps)
+            status = self._search(max_iter - self.n_steps)
             if self.history[-1] - before < self.tol:
                 if self._e == 0:
                     self._warn_of_floor()
-                return "converged"
+                return status
             if self.n_steps >= max_iter:
                 break
         return "stopped"
@@ -215,12 +215,12 @@ class Heavy:
         half = 0.5 * (self._e * self._plain.weight - c)
         return self._common.within(float((half + np.sqrt(half * half + T * d)) / T))
 
-    def _search(self, limit: int) -> None:
-        """Let functions come and go, with the rows' variances as they are."""
+    def _search(self, limit: int) -> str:
+        """Let functions come and go, with the rows' variances as they are; return the status."""
         fast = Fast(self._unit, self.rows, self.tol)
         fast.begin((self.indices, self.point.s, 1.0))
         try:
-            fast.grow(max(limit, 1))
+            return fast.grow(limit)
         finally:
             self.n_steps += fast.n_steps
             value = self._objective(fast.point, self._v, self.scale)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from mercer.errors import ConvergenceWarning, NotPositiveDefiniteError, TooLargeError, warn
 from mercer.inference._columns import Columns
 
-__all__ = ["checked_limit", "firmer", "require_memory", "run", "warn_of_stop"]
+__all__ = ["Limited", "checked_limit", "firmer", "require_memory", "run", "warn_of_stop"]
 
 Floats = NDArray[np.float64]
 
@@ -51,6 +51,36 @@ def firmer(s: Floats, least: Floats, most: Floats | float = np.inf) -> Floats:
             "functions or weights are beyond what doubles can hold; give them in other units"
         )
     return np.asarray(8.0 * np.maximum(s, least))
+
+
+class Limited:
+    """An algorithm whose steps are counted, and may be only so many.
+
+    It has stopped if a step was wanted when none was left: one that takes its last step and wants
+    no other has converged.
+    """
+
+    def __init__(self) -> None:
+        self.n_steps, self._limit, self._is_cut = 0, 0, False
+
+    def limit_to(self, max_iter: int) -> None:
+        """Set how many steps there may be."""
+        self._limit, self._is_cut = max_iter, False
+
+    @property
+    def left(self) -> int:
+        """How many steps there may still be; one that is tried and undone is a step too."""
+        return max(self._limit - self.n_steps, 0)
+
+    def may_step(self) -> bool:
+        """Whether a step that is wanted may be taken; the algorithm has stopped if not."""
+        self._is_cut = self._is_cut or not self.left
+        return not self._is_cut
+
+    @property
+    def status(self) -> str:
+        """The status, "converged" or "stopped"."""
+        return "stopped" if self._is_cut else "converged"
 
 
 def run(work: Any, start: Any, limit: int) -> str:

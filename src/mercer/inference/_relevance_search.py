@@ -13,7 +13,7 @@ from mercer.inference._relevance_problem import Hyperprior
 from mercer.inference._relevance_table import Table
 from mercer.linalg.precisions import ADD, CHANGE, COLLINEAR, NOTHING, REMOVE, Model, precisions
 
-__all__ = ["after_exchange", "alone", "gains_of_exchange", "likely", "look", "run"]
+__all__ = ["add", "after_exchange", "alone", "gains_of_exchange", "look", "run"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -78,19 +78,22 @@ def superfluous(model: Model, hyperprior: Hyperprior) -> int:
 def run(model: Model, penalty: Penalty, tol: float, limit: int) -> tuple[int, int, float, float]:
     """Take steps inside the model until one that adds gains more, or none gains `tol`.
 
-    Return what comes next, as `mercer.linalg.precisions` has it for a flat hyperprior.
+    Return what comes next, as `mercer.linalg.precisions` has it for a flat hyperprior: after
+    `limit` steps nothing, with a gain of `tol` if there is more to do. A limit of 0 is a look.
     """
     loops = precisions()
     if penalty.is_flat:
         found = loops.run(model, tol, limit)
         return int(found[0]), int(found[1]), float(found[2]), float(found[3])
-    for _ in range(limit):
+    for step in range(limit + 1):
         what, which, s, gain = look(model, penalty.hyperprior)
         if gain < tol:
             which = superfluous(model, penalty.hyperprior)
             if which < 0:
                 return NOTHING, -1, 0.0, gain
             what, gain = REMOVE, 0.0
+        if step == limit:
+            break
         if what == ADD:
             return what, which, s, gain
         model.numbers[1] += gain
@@ -99,6 +102,16 @@ def run(model: Model, penalty: Penalty, tol: float, limit: int) -> tuple[int, in
         else:
             loops.remove(model, which)
     return NOTHING, -1, 0.0, tol
+
+
+def add(model: Model, table: Table, i: int, s: float, gain: float) -> Model:
+    """Let function i come in, and return the model, which is another one if there was no room."""
+    model = model.with_room(int(model.whole[0]) + 1)
+    wanted = None if table.is_stored else lambda: likely(model, table)
+    model.G[model.whole[0]] = table.gram(i, wanted)
+    precisions().insert(model, i, s)
+    model.numbers[1] += gain
+    return model
 
 
 def after_exchange(model: Model, penalty: Penalty, at: int, i: int) -> tuple[float, float]:

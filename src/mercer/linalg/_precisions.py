@@ -216,13 +216,15 @@ def _superfluous(A):  # type: ignore[no-untyped-def]
 
 @njit(_Step(_Model, float64, int64), **COMMON)
 def run(A, tol, limit):  # type: ignore[no-untyped-def]
-    for _ in range(limit):
+    for step in range(limit + 1):
         what, which, s, gain = choose(A)
         if gain < tol:
             j = _superfluous(A)
             if j < 0:
                 return _NOTHING, -1, 0.0, gain
             what, which, s, gain = _REMOVE, j, math.inf, 0.0
+        if step == limit:
+            break
         if what == _ADD:
             return what, which, s, gain
         A.numbers[1] += gain

@@ -134,16 +134,18 @@ def run(A: Model, tol: float, limit: int) -> tuple[int, int, float, float]:
 
     A function goes even if that gains less.
 
-    Return what `choose` wants next; NOTHING at the end, and with a gain of `tol` after `limit`
-    steps, or where the matrices must be fresh.
+    Return what `choose` wants next; NOTHING at the end, and with a gain of `tol` where there is
+    more to do after `limit` steps, or the matrices must be fresh. A limit of 0 is a look.
     """
-    for _ in range(limit):
+    for step in range(limit + 1):
         what, which, s, gain = choose(A)
         if gain < tol:
             j = _superfluous(A)
             if j < 0:
                 return NOTHING, -1, 0.0, gain
             what, which, s, gain = REMOVE, j, np.inf, 0.0
+        if step == limit:
+            break
         if what == ADD:
             return what, which, s, gain
         A.numbers[1] += gain

@@ -22,6 +22,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.blas import dtrmm
+from scipy.linalg.lapack import dtrtri
 
 from mercer.linalg.loops import loops
 
@@ -88,6 +90,25 @@ class Model(NamedTuple):
         new.active[:k], new.s[:k], new.mu[:k] = self.active[:k], self.s[:k], self.mu[:k]
         new.Xi[:k, :k], new.G[:k] = self.Xi[:k, :k], self.G[:k]
         return new
+
+    def with_room(self, k: int) -> Model:
+        """Return the same if it has room for k functions, else with room for twice as many."""
+        cap = len(self.s)
+        return self if k <= cap else self.grown(min(max(k, 2 * cap), len(self.D)))
+
+    def settle(self, R: Floats, s: Floats, mu: Floats, beta: float) -> None:
+        """Compute Xi and S afresh from the upper factor R'R of Xi^-1; G and D are there: O(k^2 M).
+
+        Q and the places of functions are for the caller.
+        """
+        k = len(s)
+        inverse, _ = dtrtri(R, lower=0)
+        self.whole[:] = k, 0
+        self.s[:k], self.mu[:k] = s, mu
+        self.Xi[:k, :k] = inverse @ inverse.T
+        self.numbers[:] = beta, 0.0, 1.0
+        U = dtrmm(beta, inverse, self.G[:k].T, side=1)  # (M, k) = beta G'R^-1
+        self.S[:] = beta * self.D - np.einsum("ij->i", np.square(U, out=U))
 
 
 def empty_model(D: Floats, cap: int) -> Model:
