@@ -15,6 +15,8 @@ This example follows a wave that moves, with and without.
 # seen through :math:`k(x, x') (1 - \text{forget})^{t/2}`: an exact process over inputs and time.
 # A rate of 0.001 halves the covariance after 1386 rows.
 
+import warnings
+
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -119,6 +121,8 @@ ax.set(xlabel="forget", ylabel="log_evidence_ a row, nats")
 place = np.linspace(0, 60, n) + rng.uniform(0, 3, n)
 target = np.sin(2 * place) + noise * rng.standard_normal(n)
 figure, ax = plt.subplots(figsize=(10, 2.8), layout="constrained")
+# Without forgetting the model warns that twenty basis vectors are too few.
+warnings.filterwarnings("ignore", "max_basis=20 is too small")
 for level, forget in enumerate([0.0, 0.001]):
     model = OnlineGPRegressor(
         1.0 * RBF(0.7), Gaussian(noise**2), max_basis=20, mean="zero", forget=forget

@@ -15,12 +15,17 @@ A function that is learned as rows come
 # where the last one stopped. The data of the first are not kept: what they said is in the mean and
 # the covariance of the function at the basis vectors.
 
+import warnings
+
 import matplotlib.pyplot as plt
 import numpy as np
 
 from mercer import GPRegressor, OnlineGPRegressor
 from mercer.kernels import RBF
 from mercer.likelihoods import Gaussian
+
+# A basis that is much too small is warned of, and here is what is to be seen.
+warnings.filterwarnings("ignore", "max_basis=.* is too small")
 
 rng = np.random.default_rng(0)
 X = rng.uniform(-4, 4, (1000, 1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from pathlib import Path
 
 import numpy as np
@@ -195,7 +196,7 @@ BAD_JSON = {
     b"hello": "it is not JSON: expecting value, at character 1",
     b"[1, 2]": "it is not a JSON object",
     b'{"x": 0.5, "colour": "red", "y": 1.0}': "the row lacks the column 'fresh'",
-    b'{"x": 0.5, "Colour": "red", "fresh": true}': "did you mean 'Colour'?",
+    b'{"x": 0.5, "Colour": "red", "fresh": true}': "lacks the column 'colour'; it has 'Colour'",
     b'{"x": NaN, "colour": "red", "fresh": true, "y": 1.0}': "there is no value in column 'x'",
     b'{"x": null, "colour": "red", "fresh": true, "y": 1.0}': "there is no value in column 'x'",
     b'{"x": 1e999, "colour": "red", "fresh": true, "y": 1.0}': "must hold numbers, but has inf",
@@ -203,7 +204,7 @@ BAD_JSON = {
     b'{"x": "1_0", "colour": "red", "fresh": true, "y": 1.0}': "must hold numbers, but has '1_0'",
     b'{"x": true, "colour": "red", "fresh": true, "y": 1.0}': "must hold numbers, but has 'true'",
     b'{"x": [1], "colour": "red", "fresh": true, "y": 1.0}': "holds values of type an array",
-    b'{"x": 1, "colour": "grun", "fresh": true, "y": 1.0}': "that the model has not seen",
+    b'{"x": 1, "colour": "grun", "fresh": true, "y": 1.0}': ": column 'colour' has 'grun', a cat",
     b'{"x": 1, "colour": "red", "fresh": "maybe", "y": 1.0}': "must hold true or false",
     b'{"x": 1, "colour": "red", "fresh": true, "y": "much"}': "the target, column 'y' must hold",
     b'{"x": 1, "colour": "red", "fresh": true, "y": {}}': "the target, column 'y' holds values of",
@@ -219,10 +220,10 @@ BAD_CSV = {
     b'0.5,"red,true,1.0': "it cannot be read (unexpected end of data); is a quotation mark",
     b",red,true,1.0": "there is no value in column 'x'",
     b"n/a,red,true,1.0": "there is no value in column 'x'",
-    b"tall,red,true,1.0": "column 'x' must hold numbers, but has 'tall' in line 3",
+    b"tall,red,true,1.0": "column 'x' must hold numbers, but has 'tall'",
     b'"0,5",red,true,1.0': "a decimal point is wanted, not a comma",
     b"inf,red,true,1.0": "must hold numbers, but has 'inf'",
-    b"0.5,green,true,1.0": "categories that the model has not seen: 'green' (line 3); it knows",
+    b"0.5,green,true,1.0": ": column 'colour' has 'green', a category that the model has not seen",
     b"0.5,red,true,much": "the target, column 'y' must hold numbers",
     b"0.5,r\xe9d,true,1.0": "it is not UTF-8: byte 6 is 0xe9",
 }
@@ -245,6 +246,7 @@ def test_a_row_that_cannot_be_read_stops_the_stream_or_is_skipped(
     done = run("stream", "--model", stopped, stdin=text, code=1)
     said = done.stderr.splitlines()[-1]
     assert said.startswith(f"mercer: line {number}: ") and expected in said
+    assert said.count(f"line {number}") == 1 and "the row: " not in said
     assert f"what came before it is learned, and kept in {stopped}. Mend it and --resume" in said
     assert [p["line"] for p in parsed(done.stdout)] == [number - 1]
     assert mercer.load(stopped).estimator.n_seen_ == 21
@@ -270,6 +272,20 @@ def test_empty_lines_count_but_are_no_rows(stream):
     assert "2 rows predicted, 2 learned;" in said
 
 
+def test_a_basis_that_is_much_too_small_is_told_once_and_at_the_end(run, tmp_path):
+    path = support.regression(tmp_path / "m.mercer", max_basis=2)
+    text = support.as_json(support.make_rows(400)).encode()
+    said = run("stream", "--model", path, stdin=text).stderr.splitlines()
+    told = [line for line in said if "max_basis=2 is too small for these rows" in line]
+    # two hundred rows are there to judge by, of which the file had 20
+    assert len(told) == 1 and told[0].startswith("mercer: note: line 180: ")
+    assert re.search(r"; a row loses [0-9.]+ nats to a basis that is too small; the mod", said[-1])
+    said = run("stream", "--model", path, stdin=text[: text.index(b"\n") + 1]).stderr.splitlines()
+    assert len(said) == 1 and "too small; the model" in said[0]
+    enough = support.regression(tmp_path / "enough.mercer", max_basis=40)
+    assert "too small" not in run("stream", "--model", enough, stdin=text).stderr
+
+
 def test_a_mark_at_the_beginning_is_not_part_of_a_name(stream):
     assert len(stream(b"\xef\xbb\xbf" + GOOD)[0]) == 1
     assert len(stream(b"\xef\xbb\xbf" + HEADER + b"0.5,red,true,1.0\n")[0]) == 1
@@ -278,7 +294,15 @@ def test_a_mark_at_the_beginning_is_not_part_of_a_name(stream):
 @pytest.mark.parametrize(
     "text, expected",
     [
-        (b"x,colour\n1,red\n", "line 1: the first line names no column 'fresh'"),
+        (
+            b"x,colour\n1,red\n",
+            "line 1: the first line lacks the column 'fresh' of the model; its columns are 'x' "
+            "and 'colour'",
+        ),
+        (
+            b"x,Colour,fresh\n1,red,true\n",
+            "line 1: the first line lacks the column 'colour' of the model; it has 'Colour', and",
+        ),
         (b"x,x,colour,fresh\n", "line 1: standard input has more than one column called 'x'"),
         (b"x,colour,fre\xe9sh,y\n", "line 1: it is not UTF-8"),
         (b"\x1f\x8b1234\n", "it is compressed; unpack it first"),
@@ -303,3 +327,4 @@ def test_nothing_on_standard_input(stream, model, text, code):
     found, said = stream(text, code=code)
     assert not found and mercer.load(model).estimator.n_seen_ == before
     assert ("standard input was empty" in said) == (text == b"")
+    assert ("no header and no row" in said) == (text == b"\n\n")

@@ -64,7 +64,7 @@ def test_predictions_are_those_of_the_estimator(run, data, new, tmp_path, direct
     assert "note: the model does not know 'note'" in done.stderr
     text = Path(new).read_text().replace("fresh", "Fresh")
     said = run("predict", model, "-", stdin=text, code=1).stderr
-    assert "lacks the column 'fresh'; did you mean 'Fresh'?" in said and "note:" not in said
+    assert "lacks the column 'fresh'; it has 'Fresh', and" in said and "note:" not in said
     rows = read_rows(out)
     assert list(rows[0]) == [f"yield_{part}" for part in ("mean", "std", "lower", "upper")]
     X = by_hand(make_rows(9, seed=1))

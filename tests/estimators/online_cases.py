@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from mercer import (
     OnlineGPRegressor,
@@ -15,6 +16,8 @@ RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 2))
 Y = np.sin(2.0 * X[:, 0]) + 0.5 * X[:, 1] + 0.2 * RNG.normal(size=60)
 NEW = RNG.normal(size=(9, 2))
+#: Marks tests whose basis is much too small, which is not what they are about.
+SMALL = pytest.mark.filterwarnings("ignore:max_basis=10 is too small:mercer.errors.MercerWarning")
 FIRST, REST = slice(0, 35), slice(35, 60)
 
 

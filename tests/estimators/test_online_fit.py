@@ -27,6 +27,7 @@ from .online_cases import (
     KERNEL,
     NEW,
     REST,
+    SMALL,
     X,
     Y,
     finite,
@@ -141,6 +142,7 @@ def test_heuristic_sweeps_may_forget():
     assert np.max(np.abs(model.predict(X) - once.predict(X))) > 1e-3
 
 
+@SMALL
 def test_ctrl_c_keeps_what_was_learned(monkeypatch):
     rows, targets = np.tile(X, (30, 1)), np.tile(Y, 30)
     learn = OnlineProcess.learn
@@ -166,6 +168,7 @@ def test_ctrl_c_keeps_what_was_learned(monkeypatch):
     near(part, streaming(max_basis=10).partial_fit(rows, targets))
 
 
+@SMALL
 @pytest.mark.parametrize("rows", [1, 512, 600])
 def test_ctrl_c_is_not_lost_where_it_comes_with_the_last_rows(rows, monkeypatch):
     """Else a loop over single rows could not be ended."""
@@ -192,6 +195,7 @@ def test_ctrl_c_is_not_lost_where_it_comes_with_the_last_rows(rows, monkeypatch)
         np.testing.assert_array_equal(twice.predict(NEW), once.predict(NEW))
 
 
+@SMALL
 def test_verbose_tells_of_rows(capsys):
     rows, targets = np.tile(X, (30, 1)), np.tile(Y, 30)
     streaming(optimizer=None, max_basis=10, verbose=1, n_sweeps=2).fit(rows, targets)

@@ -17,7 +17,7 @@ from mercer.likelihoods import Custom, Gaussian, Logistic
 from mercer.means import Constant
 from mercer.posterior import prior
 
-from .online_cases import KERNEL, NEW, X, Y, streaming
+from .online_cases import KERNEL, NEW, SMALL, X, Y, streaming
 
 THREE = np.array(["a", "b", "c"])[np.digitize(Y, [-0.4, 0.4])]
 
@@ -182,6 +182,7 @@ def test_memory_of_sweeps_is_asked_for_before_the_first(monkeypatch):
 # --- sweeps and rows that were skipped ----------------------------------------------------------
 
 
+@SMALL
 def test_ctrl_c_is_heard_within_a_heuristic_sweep(monkeypatch):
     rows, targets = np.tile(X, (30, 1)), np.tile(Y, 30)
     learn, calls = OnlineProcess.learn, []

@@ -21,6 +21,8 @@ from mercer.likelihoods import (
     Probit,
     StudentT,
 )
+from mercer.posterior import Basis, Posterior
+from mercer.posterior.factors import Dense
 
 from .online_dense import DENSITIES, moments_site, probit_site, rbf
 
@@ -253,11 +255,8 @@ def test_any_weights_of_labels_are_learned_in_the_compiled_loop(likelihood, forg
         np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("likelihood", "weight"), [(Probit(1e-3), 0.5), (Logistic(), 100.5), (Poisson(), 0.5)]
-)
-def test_weights_that_the_compiled_loop_does_not_take(likelihood, weight, monkeypatch):
-    X, y, _ = labels_of(4)
+def counted_rows(monkeypatch):
+    """The numbers of rows that are learned by Python."""
     calls, row = [], _online_rows._learn_row
 
     def counted(*args):
@@ -265,5 +264,38 @@ def test_weights_that_the_compiled_loop_does_not_take(likelihood, weight, monkey
         row(*args)
 
     monkeypatch.setattr(_online_rows, "_learn_row", counted)
+    return calls
+
+
+@pytest.mark.parametrize(
+    ("likelihood", "weight"), [(Probit(1e-3), 0.5), (Logistic(), 100.5), (Poisson(), 0.5)]
+)
+def test_weights_that_the_compiled_loop_does_not_take(likelihood, weight, monkeypatch):
+    X, y, _ = labels_of(4)
+    calls = counted_rows(monkeypatch)
     process(likelihood).learn(X, np.abs(y), np.full(4, weight))
     assert calls == [0, 1, 2, 3]
+
+
+def test_a_function_some_hundred_steps_wide_is_averaged_in_the_compiled_loop(monkeypatch):
+    X, y, _ = labels_of(4)
+    calls = counted_rows(monkeypatch)
+    before = process(Probit(2e-3)).learn(X, y, np.full(4, 0.5))
+    assert calls == []
+    monkeypatch.setattr(Probit, "compiled_site", lambda self: None)
+    expected = process(Probit(2e-3)).learn(X, y, np.full(4, 0.5))
+    assert calls == [0, 1, 2, 3]
+    for a, b in zip(before, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize(("weight", "by_python"), [(0.5, [0, 1, 2, 3]), (2.0, [])])
+def test_weights_of_labels_under_a_degenerate_process(weight, by_python, monkeypatch):
+    """How wide its functions are no prior variance tells."""
+    X, y, _ = labels_of(4)
+    basis = Basis(1e4 * RBF(1.2), X[:2])
+    posterior = Posterior(basis, np.zeros((2, 1)), B=Dense(np.eye(2)), weight=0)
+    degenerate = OnlineProcess.from_posterior(posterior, Logistic())
+    calls = counted_rows(monkeypatch)
+    degenerate.learn(X, y, np.full(4, weight))
+    assert calls == by_python

@@ -102,7 +102,7 @@ def test_differences(case):
         np.testing.assert_allclose(slope, want, rtol=1e-7, atol=1e-7)
 
 
-LABELS = [case for case in COMPILED if isinstance(case.likelihood, Logistic | Probit)]
+POWERED = [case for case in COMPILED if isinstance(case.likelihood, Gaussian | Logistic | Probit)]
 POWERS = [0.02, 0.3, 0.77, 1.6]
 
 
@@ -114,7 +114,7 @@ def powered(likelihood, y, mean, var, power):
 
 
 @pytest.mark.parametrize("power", POWERS)
-@pytest.mark.parametrize("case", LABELS, ids=str)
+@pytest.mark.parametrize("case", POWERED, ids=str)
 def test_powers_by_brute_force(case, power):
     rows, (y, m, v) = grid(case, variances=[1e-6, 0.05, 0.99, 1.01, 20.0, 400.0])
 
@@ -126,7 +126,7 @@ def test_powers_by_brute_force(case, power):
     agree(in_units(got, v), in_units(np.array(want).T, v), 1e-9)
 
 
-@pytest.mark.parametrize("case", LABELS, ids=str)
+@pytest.mark.parametrize("case", POWERED, ids=str)
 def test_powers_that_need_no_average(case):
     y, m, v = grid(case)[1]
     np.testing.assert_array_equal(
@@ -138,6 +138,36 @@ def test_powers_that_need_no_average(case):
         np.testing.assert_allclose(got, wanted, rtol=1e-13)
         nearly = powered(case.likelihood, y, m, np.full(len(m), 1e-40), 0.4)
         np.testing.assert_allclose(nearly, wanted, rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("case", [c for c in COMPILED if c not in POWERED], ids=str)
+def test_powers_of_other_kinds_are_not_taken_for_those_of_labels(case):
+    y, m, v = grid(case, [0.4], [0.3, 2.0])[1]
+    assert np.all(np.isnan(powered(case.likelihood, y, m, v, 0.4)))
+    np.testing.assert_array_equal(
+        powered(case.likelihood, y, m, v, 1.0), site(case.likelihood, y, m, v)
+    )
+
+
+def test_powers_of_labels_by_a_probit_that_is_all_but_a_step():
+    """A Gaussian a thousand times as wide as the link's step: all powers are nearly the step's."""
+    m = np.array([-2000.0, -300.0, 0.0, 700.0, 3000.0])
+    y, v = np.ones(5), np.full(5, 1e6)
+    step = site(Probit(0.0), y, m, v)
+    unit = np.array([1.0, 1e3, 1e6])[:, None]
+    for likelihood in (Probit(1.0), Logistic()):
+        got = powered(likelihood, y, m, v, 0.6)
+        # p^a moves the step by less than three units, of a thousand to a standard deviation
+        np.testing.assert_allclose(got * unit, step * unit, rtol=0.02)
+
+
+def test_powers_keep_their_bounds_where_rounding_would_not():
+    log_z, _, _ = powered(Logistic(), np.ones(1), [100.0], [1.0], 0.9)
+    assert log_z == 0.0  # 1.1e-16 by the sum
+    # The places are rounded to eighths of the Gaussian's width, and so is the slope, whose variance
+    # comes to more than the curvature.
+    _, _, r = powered(Probit(1.0), np.ones(1), [-1e15], [1.0], 0.9)
+    assert r == 0.0  # 23 by the sum
 
 
 @every

@@ -101,10 +101,16 @@ class TableColumn:
         unseen = list(dict.fromkeys(text for text in texts if text not in known))
         if not unseen:
             return
+        known_ones = f"it knows {listed([repr(level) for level in self.levels], 10)}"
+        if not table.word:
+            raise InputError(
+                f"column {self.name!r} has {unseen[0]!r}, a category that the model has not seen; "
+                f"{known_ones}"
+            )
         parts = [f"{text!r} ({table.rows_text(texts == text)})" for text in unseen]
         raise InputError(
             f"column {self.name!r} has categories that the model has not seen: {listed(parts)}; "
-            f"it knows {listed([repr(level) for level in self.levels], 10)}"
+            f"{known_ones}"
         )
 
 
@@ -128,7 +134,7 @@ def encode(columns: Sequence[TableColumn], table: Table) -> Floats:
     """Return all columns as one matrix; one error tells of all that is wrong."""
     absent = [c.name for c in columns if c.name not in table.names]
     if absent:
-        hint = table.instead_of(absent[0]) if len(absent) == 1 else ""
+        hint = table.found_instead_of(absent[0]) if len(absent) == 1 else ""
         raise InputError(
             f"{table.source} lacks the column{'s' if len(absent) > 1 else ''} "
             f"{listed([repr(name) for name in absent], 10)}{hint}"
@@ -263,7 +269,7 @@ def _refuse_wrong(
     if not wrong.any():
         return
     parts = [
-        f"{value!r} in {table.word} {place}"
+        f"{value!r} in {table.word} {place}" if table.word else repr(value)
         for value, place in zip(values[wrong].tolist(), table.places[wrong], strict=True)
     ]
     text = f"column {name!r} must hold {_WANTED[kind]}, but has {listed(parts)}"

@@ -237,6 +237,12 @@ class _Stream:
         if state.line == 0:
             _say("note: standard input was empty; nothing was learned")
             return
+        if self.writer is None and state.ended:
+            _say(
+                "note: standard input had empty lines only, no header and no row; nothing was "
+                "learned"
+            )
+            return
         count = "1 row" if state.predicted == 1 else f"{state.predicted} rows"
         rows = f"{count} predicted, {state.learned} learned"
         if state.refused:
@@ -246,7 +252,14 @@ class _Stream:
         how = "" if state.ended else f"{bell.name or 'stopped'} after line {state.line}: "
         on = "" if state.ended else "; --resume goes on if the same input is given again"
         scores = f"; {listed(state.scores(self.model.of_classes))}" if state.learned else ""
-        _say(f"{how}{rows}{scores}; the model is kept in {self.path}{on}")
+        _say(f"{how}{rows}{scores}{self._losses()}; the model is kept in {self.path}{on}")
+
+    def _losses(self) -> str:
+        """Return what to add if the basis is much too small, as a note has said before."""
+        rate = self.model.estimator._loss_a_row()
+        if rate == 0.0 or not self.state.learned:
+            return ""
+        return f"; a row loses {rate:.2g} nats to a basis that is too small"
 
 
 @contextlib.contextmanager

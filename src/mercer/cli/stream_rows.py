@@ -91,10 +91,11 @@ class RowReader:
         table = _named([name for name in names if name])
         absent = [c.name for c in self.model.columns if c.name not in table.columns]
         if absent:
-            hint = table.instead_of(absent[0]) if len(absent) == 1 else ""
             shown = listed([repr(name) for name in absent], 10)
+            hint = table.found_instead_of(absent[0]) if len(absent) == 1 else ""
             raise InputError(
-                f"the first line names no column{'s' if len(absent) > 1 else ''} {shown}{hint}"
+                f"the first line lacks the column{'s' if len(absent) > 1 else ''} {shown} of the "
+                f"model{hint}"
             )
         self.names = names
         return True
@@ -116,7 +117,7 @@ class RowReader:
             for name, fill in self._fillers:
                 fill(found[name], out)
         except (AttributeError, KeyError, OverflowError, TypeError, ValueError):
-            x = encode(self.model.columns, self._table(found, number))
+            x = self._encoded(found, number)
         return Row(x, self._target(found, number), self._weight(found, number))
 
     def ignored(self, line: bytes) -> list[str]:
@@ -199,6 +200,12 @@ class RowReader:
             text = str(error).removeprefix(f"{_ROW}: ")
             raise InputError(f"the {role}, {text}") from None
 
+    def _encoded(self, found: dict[str, Any], number: int) -> NDArray[np.float64]:
+        try:
+            return encode(self.model.columns, self._table(found, number))
+        except InputError as error:  # whoever shows it names the line
+            raise InputError(str(error).removeprefix(f"{_ROW}: ")) from None
+
     def _table(self, found: dict[str, Any], number: int) -> Table:
         """Return the row as a table, which knows how to complain."""
         columns, unreadable = {}, {}
@@ -208,7 +215,7 @@ class RowReader:
             else:
                 dtype = float if isinstance(value, float) else object
                 columns[name] = np.array([value], dtype=dtype)
-        return Table(_ROW, columns, np.array([number]), unreadable=unreadable)
+        return Table(_ROW, columns, np.array([number]), word="", unreadable=unreadable)
 
 
 class _Unreadable:

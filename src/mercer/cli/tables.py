@@ -34,7 +34,7 @@ class Table:
     source : what to call the table in messages
     columns : the columns that can be used
     places : (n,) the number of each row, as people count in that kind of file
-    word : what such a number counts, "line" or "row"
+    word : what such a number counts, "line" or "row"; "" of a single row whose place is known
     unreadable : columns of types that are not taken, by name
     notes : sentences about what was passed over
     arrow : the table as Arrow has it, where it came so
@@ -68,11 +68,22 @@ class Table:
         return self.columns[name]
 
     def instead_of(self, name: str) -> str:
-        """Return what to add to a message about a column that is not there."""
+        """Return what to add to a message about a column that someone names and is not there."""
+        close = self._close_to(name)
+        return self._columns_text() if close is None else f"; did you mean {close!r}?"
+
+    def found_instead_of(self, name: str) -> str:
+        """Return what to add to a message about a column that a model wants and is not there."""
+        close = self._close_to(name)
+        if close is None:
+            return self._columns_text()
+        return f"; it has {close!r}, and a name must be the same, letter for letter"
+
+    def _close_to(self, name: str) -> str | None:
         close = difflib.get_close_matches(name.lower(), [n.lower() for n in self.names], n=1)
-        for other in self.names:
-            if close and other.lower() == close[0]:
-                return f"; did you mean {other!r}?"
+        return next((n for n in self.names if close and n.lower() == close[0]), None)
+
+    def _columns_text(self) -> str:
         text = f"; its columns are {listed([repr(n) for n in self.names], 10)}"
         if all(_is_number(n) for n in self.names):
             text += ". The first line must hold the names of the columns"

@@ -71,7 +71,7 @@ class OnlineGPClassifier(LearnsOnline, BayesianClassifier):
         The link. `Probit` has the moments in closed form; ``Probit(0.0)`` is a step, the noise-free
         perceptron.
     max_basis, tol, novelty, criterion, n_init, forget, verbose
-        As in `OnlineGPRegressor`.
+        As in `OnlineGPRegressor`, with a warning of losses a row and function.
     n_sweeps : int, default 1
         How often `fit` goes over the rows. It gains more than for a regression, since what a label
         says depends on what is known of the function.
@@ -259,7 +259,8 @@ class OnlineGPClassifier(LearnsOnline, BayesianClassifier):
         y : array-like of shape (n,)
             Labels: text, whole numbers or booleans.
         sample_weight : array-like of shape (n,), optional
-            Powers of the likelihood: weight 2 is the row twice, weight 0 the row left out.
+            Powers of the likelihood: weight 2 is the row twice, weight 0 the row left out. A
+            weight above 100 is learned in 100 steps.
         """
         return self._fit(X, y, sample_weight)
 

@@ -14,8 +14,8 @@ from mercer.errors import ConvergenceWarning, MercerWarning, warn
 from mercer.estimators.interruption import heard
 from mercer.estimators.memory import require_basis, require_sweeps
 from mercer.estimators.nested import column_names
+from mercer.estimators.online_loss import NoticesLosses
 from mercer.estimators.online_options import check_online_options, engine_options
-from mercer.estimators.online_process import HasOnlineProcess
 from mercer.estimators.online_start import Start, sample_of, taken
 from mercer.estimators.preparation import all_or_nothing
 from mercer.estimators.rows import Rows
@@ -38,7 +38,7 @@ _LINES = 10
 _SETTLED = 1e-4
 
 
-class LearnsOnline(HasOnlineProcess):
+class LearnsOnline(NoticesLosses):
     """Adds to an estimator `fit`, `partial_fit` and what an on-line process has.
 
     A subclass gives `_rows`, `_complete` and `_chosen`. It stands before the other bases.
@@ -46,7 +46,6 @@ class LearnsOnline(HasOnlineProcess):
 
     #: Whether functions have a covariance each: those of labels have, columns of numbers share one.
     _of_labels: bool
-    max_basis: int
     n_sweeps: int
     recycle: str
     _conformance_exemptions = {"rule_order_of_rows": "it takes rows in turn"}  # noqa: RUF012
@@ -115,6 +114,7 @@ class LearnsOnline(HasOnlineProcess):
         options = engine_options(self)
         process = OnlineProcess(*model, n_outputs=outputs, scale=start.scale, **options)
         self._process, self._posterior, self._waiting = process, None, None
+        self._lost = {}
 
     @classmethod
     def _from_posterior(
@@ -159,7 +159,8 @@ class LearnsOnline(HasOnlineProcess):
 
         Returns what was predicted of each, and whether Ctrl-C was heard: it may have come while
         the last of them were learned. There is a warning of those that were skipped if `numbers`
-        says which they are to the user, -1 for one of an earlier call.
+        says which they are to the user, -1 for one of an earlier call, and one if the basis is
+        much too small.
         """
         process, n, stop = self._process, len(rows.Y), threading.Event()
         self._posterior = None
@@ -167,7 +168,7 @@ class LearnsOnline(HasOnlineProcess):
         with heard(stop):
             for some in row_blocks(n, _BLOCK):
                 weights = None if rows.weights is None else rows.weights[some]
-                parts.append(process.learn(rows.X[some], rows.Y[some], weights))
+                parts.append(self._learned(rows.X[some], rows.Y[some], weights))
                 if (some.start * _LINES) // n < (some.stop * _LINES) // n:
                     tell(report, f"row {some.stop} of {n}, {process.n_basis} basis vectors")
                 if stop.is_set():
@@ -175,6 +176,7 @@ class LearnsOnline(HasOnlineProcess):
         before = Before(*(np.concatenate(each) for each in zip(*parts, strict=True)))
         if numbers is not None:
             self._warn_of_skipped(before, numbers)
+        self._warn_of_losses()
         return before, stop.is_set()
 
     def _warn_of_skipped(self, before: Before, numbers: Whole | None = None) -> None:

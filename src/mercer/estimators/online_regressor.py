@@ -71,7 +71,9 @@ class OnlineGPRegressor(LearnsOnline, BayesianRegressor):
         numbers; what is left open of it is learned too. Known variances are given as
         ``sample_weight=1/variance`` with ``Gaussian(1.0)``.
     max_basis : int, default 100
-        How many basis vectors there may be.
+        How many basis vectors there may be. A warning says so if they are much too few: if about
+        the last thousand rows have each lost 0.3 nats and more. Inputs that move on, such as time,
+        fill any basis; they want `forget`.
     tol : float, default 1e-6
         What a row must add to become a basis vector: the part of its prior variance that the others
         leave, where less than 1e-8 counts as 1e-8; with ``novelty="mean"`` the change of the mean
@@ -298,8 +300,10 @@ class OnlineGPRegressor(LearnsOnline, BayesianRegressor):
         y : array-like of shape (n,) or (n, P)
             Targets. Several columns share the basis and, being under Gaussian noise, the variances.
         sample_weight : array-like of shape (n,), optional
-            Powers of the likelihood: weight 2 is the row twice, weight 0 the row left out. Where
-            the noise is not Gaussian, a weight above 100 is learned in 100 steps.
+            Powers of the likelihood: weight 2 is the row twice, weight 0 the row left out. Under
+            Gaussian noise a row is learned once, with the variance divided by its weight, which is
+            the row so often up to what projections and removals cost. Under other noise a weight
+            above 100 is learned in 100 steps.
         """
         return self._fit(X, y, sample_weight)
 

@@ -45,12 +45,13 @@ class RowBefore(NamedTuple):
 
 def _learned(estimator: LearnsOnline, x: Floats, Y: Floats, weight: float) -> tuple[Before, bool]:
     """Learn one row; return what the latent functions were before, and whether it was learned."""
-    process = estimator._require_begun()
+    estimator._require_begun()
     estimator._posterior = None
-    before = process.learn(x, Y, None if weight == 1.0 else np.array([weight]))
+    before = estimator._learned(x, Y, None if weight == 1.0 else np.array([weight]))
     skipped = bool(np.isnan(before.log_density[0]))
     if skipped:
         estimator._warn_of_skipped(before)
+    estimator._warn_of_losses()
     return before, not skipped
 
 

@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 _STEPS = 100
 # Standard deviations of a function, in steps of a probit or of the logistic function, at the most,
 # whose averages of powers are compiled.
-_WIDEST = 100.0
+_WIDEST = 1000.0
 # Prior variances at the most: the recursion multiplies two of them.
 _LARGEST = 1e140
 
@@ -86,9 +86,9 @@ def learn_rows(A: Arrays, rules: Rules, block: Block, likelihood: Likelihood) ->
 def _takes(site: tuple[str, Floats], block: Block) -> bool:
     """Whether a compiled site takes the weights of all rows.
 
-    Gaussian noise takes any, others up to 100: labels any of these, unless their function is so
-    much wider than the step between them that powers of it are long to average, others whole
-    numbers.
+    Gaussian noise takes any weight. Labels take any up to 100, unless the function's standard
+    deviation is over `_WIDEST` steps of the link, where averages are slow. Others take whole
+    numbers up to 100.
     """
     kind, parameters = site
     if kind == "gaussian" or np.all(block.weights == np.minimum(np.ceil(block.weights), _STEPS)):
@@ -96,7 +96,7 @@ def _takes(site: tuple[str, Floats], block: Block) -> bool:
     if kind not in ("probit", "logistic") or np.max(block.weights) > _STEPS:
         return False
     unit = float(parameters[0]) if kind == "probit" else 1.0
-    # A prior variance there is, but of a degenerate process, whose functions have all of it.
+    # No posterior variance is above the prior's, which `variances` has unless there are features.
     widest = np.max(block.variances, initial=0.0)
     return unit == 0.0 or (not block.features.size and bool(np.sqrt(widest) <= _WIDEST * unit))
 

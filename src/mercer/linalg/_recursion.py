@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 from numba import int64, njit, types
 
 from mercer.linalg._elementary import MAP, GivenVector
@@ -44,19 +43,11 @@ def advance(A, rules, block, kind, parameters, old, start):  # type: ignore[no-u
     first. `old` is the number of the block's columns that are of points there were before.
     """
     outputs, covariances = A.mu.shape[0], A.S.shape[0]
-    site = np.empty(parameters.size)
     for i in range(start, block.y.shape[0]):
         if block.weights[i] == 0.0:
             continue
         steps = 1 if kind == _GAUSSIAN else math.ceil(block.weights[i])
         power = block.weights[i] / steps
-        site[:] = parameters
-        scale, own = 0.0, power
-        if kind == _GAUSSIAN and power != 1.0:  # N(y; f, s)^power is N(y; f, s/power) so often
-            own = 1.0
-            site[0] = parameters[0] / power
-            scale = 0.5 * ((1.0 - power) * math.log(2.0 * math.pi * parameters[0]))
-            scale -= 0.5 * math.log(power)
         for step in range(steps):
             if rules.keep < 1.0 and step == 0:
                 forget(A, rules.keep)
@@ -70,8 +61,8 @@ def advance(A, rules, block, kind, parameters, old, start):  # type: ignore[no-u
             for p in range(outputs):
                 c = p if covariances > 1 else 0
                 mean, var = A.mean[p] + block.offsets[i, p], gamma + A.spread[c]
-                value, A.q[p], A.r[c] = powered(kind, site, block.y[i, p], mean, var, own)
-                total += value + scale
+                value, A.q[p], A.r[c] = powered(kind, parameters, block.y[i, p], mean, var, power)
+                total += value
                 ok = ok and math.isfinite(value + A.q[p] + A.r[c])
                 if step == 0:
                     block.mean[i, p], block.spread[i, c] = mean, var

@@ -133,10 +133,20 @@ def smoothed(kind, p, y, mean, var):  # type: ignore[no-untyped-def]
 
 @njit(_Three(int64, GivenVector, float64, float64, float64, float64), **_MAP)
 def powered(kind, p, y, mean, var, power):  # type: ignore[no-untyped-def]
-    """`smoothed` of a power of the likelihood, above 0; of labels alone, if it is not 1."""
+    """`smoothed` of a power of the likelihood, above 0, for Gaussian noise and labels.
+
+    NaN for any other kind whose power is not 1.
+    """
     is_step = kind == _PROBIT and p[0] == 0.0  # whose powers are the step itself
     if power == 1.0 or is_step:
         return smoothed(kind, p, y, mean, var)
+    if kind == _GAUSSIAN:  # N(y; f, s)^power is N(y; f, s/power) times a constant
+        s = p[0]
+        log_z, q, r = _gaussian(y - mean, var + s / power)
+        constant = 0.5 * ((1.0 - power) * math.log(2.0 * math.pi * s) - math.log(power))
+        return log_z + constant, q, r
+    if kind != _PROBIT and kind != _LOGISTIC:
+        return math.nan, math.nan, math.nan
     scale = p[0] if kind == _PROBIT else 0.0
     log_z, q, r = _power_of_label(scale, y * mean, var, power)
     return log_z, y * q, r

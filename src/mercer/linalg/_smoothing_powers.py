@@ -1,7 +1,7 @@
 """Compiled averages of a power of a label's likelihood over a Gaussian.
 
-Z = E[p(f)^a], f ~ N(m, v), for p the logistic function or Phi(f/s), and a of at most some few. Only
-a = 1 has a closed form. The logarithm of the integrand is concave, and falls from its highest point
+Z = E[p(f)^a], f ~ N(m, v), for p the logistic function or Phi(f/s), and 0 < a <= 1. Only a = 1 has
+a closed form. The logarithm of the integrand is concave, and falls from its highest point
 at least as fast as that of the Gaussian: equal steps over so many standard deviations about it,
 which converge exponentially (see `mercer.likelihoods.trapezoid`), as p has no zero and no pole
 within 2.8 units of the real line. With d_1 and d_2 the derivatives of a log p, q = <d_1> and

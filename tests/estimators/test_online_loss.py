@@ -1,0 +1,135 @@
+"""A warning of a basis that is much too small, where it is and nowhere else."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from mercer import OnlineGPClassifier, OnlineGPRegressor, load, save
+from mercer.errors import MercerWarning
+from mercer.kernels import RBF
+from mercer.likelihoods import Gaussian
+
+RNG = np.random.default_rng(0)
+# Time that goes on, with a daily course: a hundred basis vectors hold some 400 rows of it.
+TIME = 1.7e9 + 3600.0 * np.arange(1500)[:, None]
+COURSE = 10 * np.sin(2 * np.pi * TIME[:, 0] / 86400) + RNG.standard_normal(1500)
+KERNEL = 50.0 * RBF(15000.0)
+
+
+def course(**options):
+    return OnlineGPRegressor(KERNEL, Gaussian(1.0), mean="zero", **options)
+
+
+def told(learn):
+    """Return the warnings of a call, all of which must be of a small basis."""
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        learn()
+    assert all(issubclass(each.category, MercerWarning) for each in found)
+    assert all("is too small for these rows" in str(each.message) for each in found)
+    return found
+
+
+def in_chunks(model, size, X=TIME, y=COURSE):
+    for at in range(0, len(X), size):
+        model.partial_fit(X[at : at + size], y[at : at + size])
+
+
+def test_time_that_goes_on_is_told_and_what_helps_against_it():
+    model = course()
+    with pytest.warns(MercerWarning, match=r"max_basis=100 .*nats.*Raise max_basis.*give forget"):
+        before = model.learn(TIME, COURSE)
+    late = slice(-300, None)
+    worse = np.sqrt(np.mean((COURSE - before.mean)[late] ** 2))
+    assert worse > 0.9 * np.std(COURSE)
+    assert not told(lambda: course(max_basis=700).partial_fit(TIME, COURSE))
+    drifting = course(forget=0.01)
+    assert not told(lambda: drifting.partial_fit(TIME[:-300], COURSE[:-300]))
+    after = drifting.learn(TIME[late], COURSE[late])
+    assert np.sqrt(np.mean((COURSE[late] - after.mean) ** 2)) < 0.5 * worse
+
+
+@pytest.mark.parametrize("size", [7, 100])
+def test_a_loop_is_told_a_time_or_two_and_no_more(size):
+    model = course()
+    found = told(lambda: in_chunks(model, size))
+    found += told(lambda: in_chunks(model, size, TIME + 1e7))
+    assert 1 <= len(found) <= 2  # at 0.3 nats a row, and where they have come to four times that
+    assert found[0].filename == __file__
+    assert not told(lambda: in_chunks(model, size, TIME + 2e7))
+
+
+def test_who_has_been_told_is_kept_with_the_model_and_not_with_its_copy(tmp_path):
+    model = course(max_basis=20)
+    assert len(told(lambda: model.partial_fit(TIME, COURSE))) == 1
+    save(model, tmp_path / "model.mercer")
+    again = load(tmp_path / "model.mercer")
+    assert not told(lambda: again.partial_fit(TIME + 1e7, COURSE))
+    assert len(told(lambda: clone(model).fit(TIME, COURSE))) == 1
+    assert len(told(lambda: again.fit(TIME, COURSE))) == 1  # which starts anew
+
+
+def test_a_stream_that_runs_out_of_room_late_is_told_soon():
+    """Long runs without a loss do not hide that all is lost now."""
+    still = np.tile(TIME[:50], (200, 1))
+    model = course().partial_fit(still, np.tile(COURSE[:50], 200))
+    assert len(told(lambda: model.partial_fit(TIME, COURSE))) == 1
+
+
+def test_a_model_of_an_earlier_version_is_told():
+    model = course(max_basis=20).partial_fit(TIME[:5], COURSE[:5])
+    del model._lost
+    assert len(told(lambda: model.partial_fit(TIME, COURSE))) == 1
+
+
+def test_what_pruning_costs_is_not_told():
+    X, y = TIME[:50:5].repeat(20, axis=0), 10 * COURSE[:50:5].repeat(20)
+    model = course(max_basis=10).partial_fit(X, y)
+    assert model.prune(1) > 0.3 * 400
+    assert not told(lambda: model.partial_fit(X, y)) and model.n_basis_ == 10
+
+
+def test_few_rows_and_room_that_is_left_are_no_reason():
+    few = course(max_basis=10)
+    assert not told(lambda: few.partial_fit(TIME[:199], COURSE[:199]))
+    assert few.projection_loss_ > 0.3 * 199
+    coarse = course(tol=0.9)
+    assert not told(lambda: coarse.partial_fit(TIME[:400], COURSE[:400]))
+    assert coarse.projection_loss_ > 0.3 * 400 and coarse.n_basis_ < 100
+
+
+def sinc(n=1500):
+    X = RNG.uniform(-10, 10, (n, 1))
+    return X, np.sinc(X[:, 0] / np.pi) + 0.1 * RNG.standard_normal(n)
+
+
+def friedman(n=1500):
+    X = RNG.uniform(size=(n, 10))
+    f = 10 * np.sin(np.pi * X[:, 0] * X[:, 1]) + 20 * (X[:, 2] - 0.5) ** 2
+    return X, f + 10 * X[:, 3] + 5 * X[:, 4] + RNG.standard_normal(n)
+
+
+def test_small_bases_that_do_are_not_told_of():
+    """They lose 0.02 and 0.06 nats a row; five functions 0.2, which is 0.04 of each."""
+    X, y = sinc()
+    model = OnlineGPRegressor(max_basis=10)
+    assert not told(lambda: model.partial_fit(X, y)) and model.n_basis_ == 10
+    X, y = friedman()
+    model = OnlineGPRegressor(max_basis=50, n_init=300)
+    assert not told(lambda: model.partial_fit(X, y)) and model.n_basis_ == 50
+    labels = np.digitize(y, np.quantile(y, [0.2, 0.4, 0.6, 0.8]))
+    model = OnlineGPClassifier(4.0 * RBF(1.0), max_basis=20, classes=range(5))
+    assert not told(lambda: model.partial_fit(X, labels))
+
+
+def test_losses_are_those_of_one_function():
+    """Ten columns that are the same lose ten times as much, of ten times as much."""
+    X, y = friedman(600)
+    one, ten = (OnlineGPRegressor(100.0 * RBF(3.0), Gaussian(1.0), max_basis=50) for _ in range(2))
+    assert not told(lambda: one.partial_fit(X, y))
+    assert not told(lambda: ten.partial_fit(X, np.tile(y[:, None], 10)))
+    assert ten.projection_loss_ > 0.3 * 600
