@@ -193,6 +193,22 @@ def test_starts_are_drawn_around_the_value():
     assert np.all(np.ptp(draws, axis=0) > 2.0)
 
 
+def test_an_interruption_between_two_starts_keeps_the_best_so_far():
+    class Interrupted(Quadratic):
+        def __call__(self, theta):
+            if self.calls and np.max(np.abs(theta - first)) > 0.1:  # not near the first end
+                raise KeyboardInterrupt
+            return super().__call__(theta)
+
+    first = np.array([1.0, -2.0])
+    objective = Interrupted(first, np.eye(2))
+    objective.theta = first
+    with pytest.warns(UserWarning, match="interrupted after"):
+        optimum = maximise(objective, n_restarts=3, random_state=0)
+    assert optimum.status == "interrupted"
+    np.testing.assert_allclose(optimum.theta, first)
+
+
 def test_interruption_keeps_the_best_so_far():
     class Interrupted(Quadratic):
         def __call__(self, theta):

@@ -193,15 +193,19 @@ def maximise(
         found = _together(objective, points, threads, arguments, report)
     else:
         for number, point in enumerate(points, 1):
-            recorder = _recorder(objective, objective, report, number)
-            end = _attempt(objective, recorder, point, *arguments)
-            found.append(end)
-            if isinstance(end, Optimum) and end.status == "interrupted":
+            try:
+                recorder = _recorder(objective, objective, report, number)
+                found.append(_attempt(objective, recorder, point, *arguments))
+            except KeyboardInterrupt as error:  # before its first evaluation
+                found.append(error)
+            if _is_interrupted(found[-1]):
                 break
     ended = [end for end in found if isinstance(end, Optimum)]
     if not ended:
         raise [end for end in found if not isinstance(end, Optimum)][-1]
     best = _best(ended)
+    if any(map(_is_interrupted, found)):
+        best.status = "interrupted"
     again = objective.again
     further = None if again is None or best.status == "interrupted" else again(best)
     if further is not None:
@@ -218,6 +222,12 @@ def maximise(
             ConvergenceWarning,
         )
     return best
+
+
+def _is_interrupted(end: Optimum | Failure) -> bool:
+    if isinstance(end, Optimum):
+        return end.status == "interrupted"
+    return isinstance(end, KeyboardInterrupt)
 
 
 def _recorder(
