@@ -89,8 +89,15 @@ def stopped():
     laplacian_warnings.warn_of_status(model, [fit])
 
 
+def many():
+    rows = SimpleNamespace(Y=np.zeros((40, 1)))
+    frame = SimpleNamespace(model=SimpleNamespace(rows=rows), is_open=True)
+    laplacian_warnings._warn_of_many(frame, [SimpleNamespace(coef=np.zeros(30))])
+
+
 # Texts that are put together as they are said.
 SAID = {
+    r"(?:Give the noise if it is known|Try more noise), or a wider kernel .* GPRegressor": many,
     r"; fit again with warm_start=True to go on(?:, or raise tol)?": lambda: unproved(
         "interrupted"
     ),

@@ -13,9 +13,11 @@ from mercer import (
     LaplacianProcessClassifier,
     LaplacianProcessRegressor,
     OnlineGPRegressor,
+    RelevanceVectorRegressor,
 )
 from mercer.cli.summary import with_options
 from mercer.errors import ConvergenceWarning, MercerWarning, UndeterminedWarning
+from mercer.estimators import laplacian_warnings
 from mercer.inference._l1_generation import Generation
 from mercer.inference._l1_simplex import UnsolvedError
 from mercer.kernels import RBF, Callable
@@ -258,3 +260,44 @@ def test_noise_of_large_prior_scales_is_finite(prior):
         warnings.simplefilter("ignore")
         model = LaplacianProcessRegressor(KERNEL, Laplace(), **options).fit(X, y)
     assert np.all(np.isfinite(model.predict(X, return_std=True)))
+
+
+@pytest.mark.parametrize("kind", [LaplacianProcessRegressor, RelevanceVectorRegressor])
+def test_a_step_is_not_called_far_from_all_others(kind, recwarn):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(100, 1))
+    y = 10.0 * (X[:, 0] > 0.6) + 0.05 * rng.standard_normal(100)
+    kind(RBF(0.1), optimizer=None).fit(X, y)
+    assert not any("far from all others" in str(w.message) for w in recwarn)
+    recwarn.clear()
+
+
+def test_large_targets_that_are_followed_with_the_others_are_not_outliers():
+    X = np.linspace(-3.0, 3.0, 100)[:, None]
+    LaplacianProcessRegressor(RBF(1.0), Gaussian(0.01), optimizer=None).fit(X, np.exp(2 * X[:, 0]))
+
+
+def test_a_far_target_of_known_variance_is_no_outlier():
+    X, y = rows()
+    y[3], noise = 100.0, np.full(60, 0.04)
+    noise[3] = 1e4
+    LaplacianProcessRegressor(KERNEL, Gaussian(noise), optimizer=None).fit(X, y)
+
+
+def test_outliers_of_one_output_do_not_hide_what_is_wrong_with_another(monkeypatch):
+    monkeypatch.setattr(laplacian_warnings, "_warn_of_outliers", lambda *given: given[2] == 0)
+    X, y = rows()
+    with pytest.warns(MercerWarning, match="functions follow 60 rows"):
+        LaplacianProcessRegressor(RBF(0.02), optimizer=None).fit(X, np.column_stack([y, y]))
+
+
+def test_what_is_right_is_not_told_of():
+    X, y = rows()
+    LaplacianProcessRegressor(KERNEL, prior_scale=1.0, optimizer=None).fit(X, y)
+    LaplacianProcessRegressor(RBF(0.02), Gaussian(0.04), optimizer=None).fit(X[:19], y[:19])
+
+
+def test_noise_that_was_given_is_not_asked_for():
+    X, y = rows()
+    with pytest.warns(MercerWarning, match=r"Try more noise, or a wider kernel"):
+        LaplacianProcessRegressor(RBF(0.02), Gaussian(0.01), optimizer=None).fit(X, y)

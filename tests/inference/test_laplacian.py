@@ -10,7 +10,14 @@ from mercer.inference._columns import ArrayColumns, KernelColumns
 from mercer.inference._expansion_problem import ExpansionProblem
 from mercer.inference._l1_generation import Generation
 from mercer.inference._l1_simplex import UnsolvedError
-from mercer.inference.laplacian import PRIORS, blas_of, largest_penalty, path, solve
+from mercer.inference.laplacian import (
+    PRIORS,
+    _is_next_to_nothing,
+    blas_of,
+    largest_penalty,
+    path,
+    solve,
+)
 from mercer.kernels import RBF, Tanh
 from mercer.likelihoods import EpsilonInsensitive, Gaussian, Huber, Laplace
 from mercer.priors import FeatureSelection, Laplacian, WeightDecay
@@ -273,6 +280,31 @@ def test_a_heavy_number_proves_nothing_of_the_others():
     problem = ExpansionProblem.of(columns, Laplace(1.0), y, H=np.ones((30, 1)), weights=weights)
     found = solve(problem, WeightDecay, 0.01)
     assert found.status == ("certified" if found.gap <= 1e-6 else "stopped")
+
+
+@each_prior
+@pytest.mark.parametrize("noise", [Gaussian(1.0), Laplace(1.0), Huber(scale=1.0)], ids=repr)
+@pytest.mark.parametrize("n", [5, 11])
+def test_a_line_through_all_targets_is_certified(noise, prior, n):
+    x = np.linspace(-1.0, 1.0, n)  # with a target of 0 in the middle, a difference of others
+    columns, H = KernelColumns(RBF(0.3), x[:, None]), np.column_stack([np.ones(n), x])
+    for y in (2.0 * x, 0.1 * x, (x - x.mean()) / x.std()):
+        found = solve(ExpansionProblem.of(columns, noise, y, H=H), prior, 0.1)
+        assert found.status == "certified"
+        assert found.objective < 1e-15
+
+
+def test_a_loss_that_is_left_at_light_rows_is_something():
+    problem = ExpansionProblem.of(
+        ArrayColumns(np.eye(3)), Laplace(1.0), np.array([1e6, 1.0, 1.0]), weights=[1e12, 1.0, 1.0]
+    )
+    found = solve(problem, lam=1e-3)
+    none = found._replace(
+        indices=found.indices[:0], coef=found.coef[:0], latent=np.array([1e6, 0.0, 0.0])
+    )
+    assert not _is_next_to_nothing(problem, none._replace(objective=2.0, dual=0.0), 1e-6)
+    same = none._replace(latent=problem.loss.y, objective=0.0, dual=0.0)
+    assert _is_next_to_nothing(problem, same, 1e-6)
 
 
 @pytest.mark.parametrize("prior", [Laplacian, WeightDecay])

@@ -127,7 +127,7 @@ def test_predictions_without_spread():
         negative_log_predictive_density([1.0, 1.0], [1.0, 1.0], [1.0, 0.0])
     with pytest.raises(ValueError, match=r"std must be at least 0, row 0 has -1\.0"):
         crps([1.0], [1.0], [-1.0])
-    with pytest.raises(ValueError, match="y_train has no variance"):
+    with pytest.raises(ValueError, match="the training targets have no variance"):
         mean_standardised_log_loss([1.0], [1.0], [1.0], [2.0, 2.0])
 
 

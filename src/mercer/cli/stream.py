@@ -23,6 +23,7 @@ from mercer.cli.stream_lines import Bell, Lines, listening
 from mercer.cli.stream_output import RowWriter
 from mercer.cli.stream_rows import RowReader
 from mercer.cli.stream_state import StreamState, checkpoint, only_stream, pass_over
+from mercer.cli.summary import with_options
 from mercer.compute import blas_for
 from mercer.estimators.inputs import names_left_out
 from mercer.posterior import load
@@ -267,7 +268,7 @@ def _warnings_as_notes(stream: _Stream) -> Iterator[None]:
     """Show warnings as sentences about the line that they came at."""
 
     def show(message: Any, *_: Any, **__: Any) -> None:
-        _say(f"note: line {stream.state.line + 1}: {message}")
+        _say(f"note: line {stream.state.line + 1}: {with_options(str(message))}")
 
     with warnings.catch_warnings():
         warnings.simplefilter("always")

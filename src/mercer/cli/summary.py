@@ -190,7 +190,7 @@ _INSTEAD = [
     (r"; fix a parameter, or give narrower bounds, noise a higher lower one", ""),
     (r", or be given as the noise variance of each row, Gaussian\(noise=array\)", ""),
     (
-        r" \(fix it then\)(.*) \(try StudentT\(\)\)(.*) \(give a kernel with one for all\)",
+        r" \(fix it then\)(.*) \(try StudentT\(\)\)(.*) \(where the kernel.*one for all\)",
         r"\1 (try --method relevance --robust)\2",
     ),
     (r"another kernel or wider bounds", "another --kernel"),
@@ -207,6 +207,14 @@ _INSTEAD = [
     (r"\btol is (\S+), and the gap that", r"a gap of \1 was wanted, and the one that"),
     (r"; raise tol$", ""),
     (r"\bmax_basis=(?=\d)", "--max-basis "),
+    (
+        r"Raise max_basis; (.*) give forget, such as 0.01, by which",
+        r"Fit with a larger --max-basis; \1 with --forget 0.01, by which",
+    ),
+    (
+        r"(?:Give the noise if it is known|Try more noise), or a wider kernel .* GPRegressor",
+        "Try another --kernel, or --method gp",
+    ),
     (r"a smaller max_basis(?:, n_sweeps=1, or recycle='heuristic')?", "a smaller --max-basis"),
     (r"; give `noise` if it is known", ""),
     (r"robust=True leaves these", "--robust leaves these"),

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
+
+from numpy.typing import NDArray
 
 from mercer.estimators.process import FittedProcess
 from mercer.estimators.state import StorableEstimator
 from mercer.posterior import Posterior
 
-__all__ = ["ExpansionProcess", "single"]
+__all__ = ["ExpansionProcess", "named_outputs", "single"]
 
 
 class ExpansionProcess(StorableEstimator, FittedProcess):
@@ -38,3 +41,13 @@ class ExpansionProcess(StorableEstimator, FittedProcess):
 def single(parts: list[Any]) -> Any:
     """Return one thing as it is, and several as a list."""
     return parts[0] if len(parts) == 1 else parts
+
+
+def named_outputs(numbers: Sequence[int], classes: NDArray[Any] | None) -> str:
+    """Return what outputs are called: targets by their number, classes by their labels."""
+    if classes is None:
+        names, one, more = [str(p) for p in numbers], "target", "targets"
+    else:
+        labels = classes.tolist()  # which are shown as Python has them, not as NumPy
+        names, one, more = [repr(labels[p]) for p in numbers], "class", "classes"
+    return f"{one if len(names) == 1 else more} {', '.join(names)}"

@@ -8,7 +8,14 @@ from numpy.typing import NDArray
 from mercer.likelihoods import EpsilonInsensitive, Gaussian, Huber, Laplace, Likelihood
 from mercer.likelihoods.spread import median_of
 
-__all__ = ["is_louder", "of_outliers", "ratio_of", "require_one_zone", "shares_its_shape"]
+__all__ = [
+    "is_louder",
+    "is_missed",
+    "of_outliers",
+    "ratio_of",
+    "require_one_zone",
+    "shares_its_shape",
+]
 
 Floats = NDArray[np.float64]
 
@@ -61,6 +68,12 @@ def is_louder(noise: Likelihood, residuals: Floats, weights: Floats, k: int) -> 
     total = float(np.sum(weights))
     left = float(weights @ residuals**2) / max(total - k, 1.0)
     return _scale_of(noise) > float(np.sqrt(_LOUD * left))
+
+
+def is_missed(y: Floats, f: Floats, weights: Floats) -> bool:
+    """Whether functions f (n,) leave more than half of the variance of targets."""
+    away = y - np.average(y, weights=weights)
+    return float(weights @ (y - f) ** 2) > 0.5 * float(weights @ away**2)
 
 
 def shares_its_shape(spec: Likelihood | None) -> bool:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from mercer.errors import ConvergenceWarning, MercerWarning, warn
+from mercer.estimators.expansion_process import named_outputs
 from mercer.estimators.laplacian_frame import Frame
 from mercer.estimators.laplacian_options import PRIORS
-from mercer.estimators.laplacian_outputs import is_louder
+from mercer.estimators.laplacian_outputs import is_louder, is_missed
 from mercer.evidence.expansion_targets import Fitted
 from mercer.likelihoods import Gaussian
-from mercer.likelihoods.spread import has_far
+from mercer.likelihoods.spread import far_from_others
 from mercer.priors import WeightDecay
 
 __all__ = ["warn_of_expansion", "warn_of_status"]
@@ -34,11 +35,12 @@ def warn_of_expansion(own: Any, frame: Frame, fits: list[Fitted]) -> None:
     known = [p for p, fit in enumerate(fits) if fit.chosen.is_known]  # others were warned of
     empty = [p for p in known if not len(fits[p].solution.indices)]
     drowned = [p for p in known if _warn_of_outliers(frame, fits, p, p in empty)]
-    if not (drowned or shrinks or isinstance(frame.model.noise, str)):
-        _warn_of_many(frame, fits)
     others = [p for p in known if p not in drowned]
-    loud = [p for p in others if _is_loud(frame, fits[p], p, 0 if shrinks else len(fits[p].coef))]
-    if own.prior_scale is not None and loud:
+    if not (shrinks or isinstance(frame.model.noise, str)):
+        _warn_of_many(frame, [fits[p] for p in others])
+    if own.prior_scale is not None and any(
+        _is_loud(frame, fits[p], p, 0 if shrinks else len(fits[p].coef)) for p in others
+    ):
         warn(
             "prior_scale is so large that there is less noise than a path of "
             f"n_penalties={own.n_penalties} reaches: noise and error bars are too large. "
@@ -47,11 +49,12 @@ def warn_of_expansion(own: Any, frame: Frame, fits: list[Fitted]) -> None:
         )
     empty = [p for p in empty if p not in drowned]
     if empty:
-        which = "" if len(fits) == 1 else f" of function {', '.join(str(p) for p in empty)}"
+        classes = getattr(own, "classes_", None)
+        which = "" if len(fits) == 1 else f" for {named_outputs(empty, classes)}"
+        what = "targets beyond their mean" if classes is None else "labels but how many they are"
         warn(
             f"all coefficients{which} are 0: nothing in the inputs was found to tell of the "
-            "targets beyond their mean. If there is more to them, try another kernel, or a larger "
-            "prior_scale",
+            f"{what}. If there is more to them, try another kernel, or a larger prior_scale",
             MercerWarning,
         )
     short = [fit.spread for fit in fits if fit.spread.factor is not None]
@@ -88,7 +91,7 @@ def warn_of_status(own: Any, fits: list[Fitted]) -> None:
 def _warn_of_outliers(frame: Frame, fits: list[Fitted], p: int, is_empty: bool) -> bool:
     """Warn if function p, or its noise, is one of targets far out, and return whether it is."""
     fit, rows = fits[p], frame.model.rows
-    which = "" if len(fits) == 1 else f" of function {p}"
+    which = "" if len(fits) == 1 else f" of output {p}"
     drowned = frame.drowned(fit, p)
     is_gaussian = isinstance(fit.likelihood, Gaussian)
     if drowned is not None and (is_empty or not is_gaussian):
@@ -99,11 +102,16 @@ def _warn_of_outliers(frame: Frame, fits: list[Fitted], p: int, is_empty: bool) 
             MercerWarning,
         )
         return True
-    if not (is_gaussian and has_far(rows.Y[:, p], rows.weights)):
+    y = rows.Y[:, p]
+    near = ~far_from_others(y, rows.weights)
+    if not is_gaussian or rows.variances is not None or near.all():
+        return False
+    if not is_missed(y[near], fit.solution.latent[near], rows.weights[near]):
         return False
     warn(
         f"some targets{which} are far from all others, and under Gaussian noise all is drawn to "
-        f"these. Leave them out, or take noise with heavier tails: {_HEAVIER}",
+        "these: most of how the others vary is missed. Leave them out, or take noise with heavier "
+        f"tails: {_HEAVIER}",
         MercerWarning,
     )
     return True
@@ -119,11 +127,13 @@ def _is_loud(frame: Frame, fit: Fitted, p: int, k: int) -> bool:
 
 def _warn_of_many(frame: Frame, fits: list[Fitted]) -> None:
     """Warn of functions that are so many that they follow single rows."""
-    n, most = len(frame.model.rows.Y), max(len(fit.coef) for fit in fits)
-    if n >= _FEW and most > _MANY * n:
-        warn(
-            f"{most} functions follow {n} rows, so that hardly anything tells noise from the "
-            "function, and error bars say little. Give the noise if it is known, or a kernel with "
-            "one length scale for all columns, or try GPRegressor",
-            MercerWarning,
-        )
+    n, most = len(frame.model.rows.Y), max((len(fit.coef) for fit in fits), default=0)
+    if n < _FEW or most <= _MANY * n:
+        return
+    noise = "Give the noise if it is known, or" if frame.is_open else "Try more noise, or"
+    warn(
+        f"{most} functions follow {n} rows, so that hardly anything tells noise from the function, "
+        f"and error bars say little. {noise} a wider kernel (one length scale for all columns, if "
+        "it has several), or try GPRegressor",
+        MercerWarning,
+    )

@@ -8,11 +8,12 @@ from typing import Any
 from numpy.typing import NDArray
 
 from mercer.errors import MercerWarning, warn
+from mercer.estimators.expansion_process import named_outputs
 from mercer.estimators.relevance_frame import Frame
 from mercer.evidence.relevance_engines import Machine
 from mercer.evidence.relevance_functions import Dictionary
 from mercer.evidence.relevance_search import Ended
-from mercer.likelihoods.spread import has_far
+from mercer.likelihoods.spread import far_from_others
 
 __all__ = ["warn_if_empty", "warn_of_far", "warn_of_many"]
 
@@ -35,7 +36,7 @@ def warn_if_empty(
     ]
     if empty:
         targets = "targets" if classes is None else "labels"
-        which = "" if len(machines) == 1 else f" for {_named(empty, classes)}"
+        which = "" if len(machines) == 1 else f" for {named_outputs(empty, classes)}"
         warn(
             f"no relevance vector was kept{which}: by the evidence none of the functions tells of "
             f"the {targets}, and predictions are the mean alone. If there is more to them, try "
@@ -43,16 +44,6 @@ def warn_if_empty(
             "far from 0, hides its other terms: centre the columns, or give a list of kernels",
             MercerWarning,
         )
-
-
-def _named(empty: Sequence[int], classes: NDArray[Any] | None) -> str:
-    """Return what outputs are called: targets by their number, classes by their labels."""
-    if classes is None:
-        names, one, more = [str(p) for p in empty], "target", "targets"
-    else:
-        labels = classes.tolist()  # which are shown as Python has them, not as NumPy
-        names, one, more = [repr(labels[p]) for p in empty], "class", "classes"
-    return f"{one if len(names) == 1 else more} {', '.join(names)}"
 
 
 def warn_of_many(frame: Frame, end: Ended, is_robust: bool, has_noise: bool) -> None:
@@ -68,7 +59,7 @@ def warn_of_many(frame: Frame, end: Ended, is_robust: bool, has_noise: bool) -> 
     n = len(rows.Y)
     if n < _FEW or end.status == "interrupted":
         return
-    is_far = not is_robust and any(has_far(y, rows.weights) for y in rows.Y.T)
+    is_far = not is_robust and any(far_from_others(y, rows.weights).any() for y in rows.Y.T)
     limit = (_OUTLIERS if is_far else _MANY) * n
     # what rows determine takes a factor's inverse, and is no more than there are functions
     many = [machine.fit for machine in end.machines if len(machine.fit.indices) > limit]

@@ -2,7 +2,8 @@
 
 They are kept as sums, an array (4, P): the first target of each output, and of the weights, of the
 weighted differences from that target, and of their squares. Rows are added in turn, so that the
-sums are the same to the last bit whatever the parts they come in.
+sums are the same to the last bit whatever the parts they come in. Targets whose squares are no
+doubles, which no model learns from, are left out.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ from numpy.typing import NDArray
 __all__ = ["moments_of", "sums_of", "with_row", "with_rows"]
 
 Floats = NDArray[np.float64]
+
+# Targets at the most.
+_LARGEST = 1e140
 
 
 def sums_of(Y: Floats, weights: Floats | None) -> Floats:
@@ -25,17 +29,21 @@ def with_rows(sums: Floats, Y: Floats, weights: Floats | None) -> Floats:
     """Return the sums with further targets."""
     if not len(Y):
         return sums
-    first = sums[0] if np.any(sums[1]) else Y[0]
+    known = np.abs(Y) <= _LARGEST
+    places = np.argmax(known, axis=0)
+    begins = known.any(axis=0) & (sums[1] == 0)
+    first = np.where(begins, Y[places, np.arange(Y.shape[1])], sums[0])
     W = np.ones_like(Y) if weights is None else np.broadcast_to(weights[:, None], Y.shape)
-    with np.errstate(over="ignore", invalid="ignore"):  # of targets that have no variance
-        D = Y - first
-        terms = np.stack([W, W * D, W * D * D])  # (3, n, P)
-        terms[:, 0] += sums[1:]
-        return np.vstack([first[None], np.cumsum(terms, axis=1)[:, -1]])
+    W, D = np.where(known, W, 0.0), np.where(known, Y - first, 0.0)
+    terms = np.stack([W, W * D, W * D * D])  # (3, n, P)
+    terms[:, 0] += sums[1:]
+    return np.vstack([first[None], np.cumsum(terms, axis=1)[:, -1]])
 
 
 def with_row(sums: Floats, y: float, weight: float) -> Floats:
     """Return the same with one further target of one output, in a tenth of the time."""
+    if abs(y) > _LARGEST:
+        return sums
     first, total, linear, squares = sums[:, 0].tolist()
     first = first if total else y
     d = y - first

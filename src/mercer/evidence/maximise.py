@@ -193,11 +193,8 @@ def maximise(
         found = _together(objective, points, threads, arguments, report)
     else:
         for number, point in enumerate(points, 1):
-            try:
-                recorder = _recorder(objective, objective, report, number)
-                found.append(_attempt(objective, recorder, point, *arguments))
-            except KeyboardInterrupt as error:  # before its first evaluation
-                found.append(error)
+            recorder = _recorder(objective, objective, report, number)
+            found.append(_attempt(objective, recorder, point, *arguments))
             if _is_interrupted(found[-1]):
                 break
     ended = [end for end in found if isinstance(end, Optimum)]
@@ -210,10 +207,9 @@ def maximise(
     further = None if again is None or best.status == "interrupted" else again(best)
     if further is not None:
         recorder = _recorder(objective, objective, report, len(points) + 1)
-        try:
-            end = _attempt(objective, recorder, further, *arguments)
-            best = _best([best, end]) if isinstance(end, Optimum) else best
-        except KeyboardInterrupt:  # before its first evaluation
+        end = _attempt(objective, recorder, further, *arguments)
+        best = _best([best, end]) if isinstance(end, Optimum) else best
+        if _is_interrupted(end):
             best.status = "interrupted"
     if best.status == "interrupted":
         warn(
@@ -252,7 +248,7 @@ def _attempt(
     """
     try:
         found = [_run(recorder, start, *arguments)]
-    except NotPositiveDefiniteError as error:
+    except (NotPositiveDefiniteError, KeyboardInterrupt) as error:  # before its first value
         return error
     held = found[0].jitter = objective.jitter
     for _ in JITTERS[1:]:
@@ -300,11 +296,8 @@ def _together(
             return own(theta)
 
         def run() -> Optimum | Failure:
-            try:
-                recorder = _recorder(own, evaluate, report, number)
-                return _attempt(own, recorder, point, *arguments)
-            except KeyboardInterrupt as error:  # before its first evaluation
-                return error
+            recorder = _recorder(own, evaluate, report, number)
+            return _attempt(own, recorder, point, *arguments)
 
         return run
 

@@ -117,8 +117,10 @@ class _Highs:
                 break
             self.model.clearSolver()  # rounding has spoiled the basis it went on from
             self.model.setOptionValue("simplex_strategy", strategy)
-            self.model.run()
-            self.model.setOptionValue("simplex_strategy", _DUAL)
+            try:
+                self.model.run()
+            finally:
+                self.model.setOptionValue("simplex_strategy", _DUAL)
             status = self.model.getModelStatus()
         if status != highspy.HighsModelStatus.kOptimal:
             text = self.model.modelStatusToString(status)

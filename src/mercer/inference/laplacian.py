@@ -264,7 +264,7 @@ def _is_next_to_nothing(problem: ExpansionProblem, found: Expansion, tol: float)
     """Whether what is left of an objective, or of the gap for labels, cannot be told from 0.
 
     Heavy rows prove nothing of the others: of numbers each row has to have no more than its own
-    rounding, and nowhere else is a weight above the median taken for more than that.
+    rounding, and elsewhere weights are capped at their median.
     """
     loss, w = problem.loss, problem.weights
     light = np.ones(problem.n) if w is None else np.minimum(w, np.median(w[w > 0]))
@@ -272,7 +272,7 @@ def _is_next_to_nothing(problem: ExpansionProblem, found: Expansion, tol: float)
         least = max(tol * _NOTHING, _LEAST) * float(light @ loss.values(np.zeros(problem.n)))
         return found.objective - max(found.dual, 0.0) <= least
     size = np.abs(loss.y) + np.abs(problem.mean) + np.abs(found.latent)
-    off = _ROUNDING * size
+    off = _ROUNDING * problem.rounded(size)
     steep = np.abs(loss.pull(found.latent))
     if loss.kind == "linear":  # f may be on the flat piece of a loss, beside one that is not
         beside = loss.values(found.latent - off) + loss.values(found.latent + off) > 0.0

@@ -51,7 +51,7 @@ class _Absolute(ScaledNoise):
     def _noise_moments(self) -> tuple[float, float]:
         s, e = self._scale, self._epsilon
         outside = s / (s + e)  # how probable that is
-        return 0.0, float((1.0 - outside) * e**2 / 3.0 + outside * (e**2 + 2.0 * s * (e + s)))
+        return 0.0, float((1.0 - outside) * e * e / 3.0 + outside * (e * e + 2.0 * s * (e + s)))
 
     def _information(self) -> float:
         # The curvature is all in the kinks, where no derivative sees it.

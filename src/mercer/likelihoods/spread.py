@@ -11,16 +11,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from mercer.params import Parameter
 
-__all__ = ["deviation_of", "has_far", "median_of", "spread_of", "started"]
+__all__ = ["deviation_of", "far_from_others", "median_of", "spread_of", "started"]
 
 Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
 # The standard deviation of a Gaussian over the median of its absolute deviations.
 _NORMAL = 1.4826022185056018
 # Noise is looked for from a thousandth to ten times the spread of the targets.
 _NARROWEST, _WIDEST = 1e-3, 10.0
-# Targets so many spreads from their median are far from all others.
-_FAR = 20.0
+# Targets so many spreads from their median are far from all others, if they are at the most this
+# part of them.
+_FAR, _FEW = 20.0, 0.1
 
 
 def started(given: Parameter | None, start: float, spread: float, power: int = 1) -> Parameter:
@@ -64,9 +66,10 @@ def deviation_of(y: ArrayLike, weights: ArrayLike | None = None) -> float:
     return float(np.ldexp(_deviation(y, w), power))
 
 
-def has_far(y: Floats, weights: Floats) -> bool:
-    """Whether some targets are far from all others: twenty times the spread from the median."""
-    return bool(np.any(np.abs(y - median_of(y, weights)) > _FAR * spread_of(y, weights)))
+def far_from_others(y: Floats, weights: Floats) -> Mask:
+    """Return which targets (n,) are twenty times the spread from the median; none if many are."""
+    far = np.abs(y - median_of(y, weights)) > _FAR * spread_of(y, weights)
+    return far & (np.sum(weights[far]) <= _FEW * np.sum(weights))
 
 
 def _reduced(y: Floats) -> tuple[int, Floats]:

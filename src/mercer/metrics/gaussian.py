@@ -131,11 +131,11 @@ def baseline_log_density(
 
 
 def log_density_about(y: Floats, centre: ArrayLike, deviation: ArrayLike) -> Floats:
-    """Return log N(y; centre, deviation^2) with those of the training targets, of each output."""
+    """Return log N(y; centre, deviation^2), the moments being those of the training targets."""
     if np.any(np.asarray(deviation) == 0):
         raise ValueError(
-            "y_train has no variance, so there is no loss to compare with: it must have at least "
-            "two different targets an output"
+            "the training targets have no variance, so there is no loss to compare with: there "
+            "must be at least two different ones an output"
         )
     return log_density_of_rows(
         y, np.broadcast_to(centre, y.shape), np.broadcast_to(deviation, y.shape)

@@ -143,7 +143,7 @@ class _Single:
             weights = getattr(self._model, "sample_weight_", None)
             return baseline_log_density(self.y, np.reshape(train, (-1, *self.y.shape[1:])), weights)
         sums = getattr(self._model, "_target_sums", None)
-        if sums is None:
+        if sums is None or not np.all(sums[1] > 0):
             raise ValueError(
                 f"this {type(self._model).__name__} has not kept the targets it was fitted to, nor "
                 "their mean and variance; call mercer.metrics.mean_standardised_log_loss with them"
