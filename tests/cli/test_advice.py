@@ -97,7 +97,7 @@ def many():
 
 # Texts that are put together as they are said.
 SAID = {
-    r"(?:Give the noise if it is known|Try more noise), or a wider kernel .* GPRegressor": many,
+    r"(?:Give the noise if it is|Try a larger noise) \w+, or a wider kernel .* GPRegressor": many,
     r"; fit again with warm_start=True to go on(?:, or raise tol)?": lambda: unproved(
         "interrupted"
     ),

@@ -22,6 +22,7 @@ from mercer.inference._l1_generation import Generation
 from mercer.inference._l1_simplex import UnsolvedError
 from mercer.kernels import RBF, Callable
 from mercer.likelihoods import EpsilonInsensitive, Gaussian, Huber, Laplace
+from mercer.likelihoods.spread import far_from_others
 
 KERNEL = RBF(0.6)
 NOISES = [Gaussian(), Laplace(), Huber(), EpsilonInsensitive()]
@@ -274,7 +275,28 @@ def test_a_step_is_not_called_far_from_all_others(kind, recwarn):
 
 def test_large_targets_that_are_followed_with_the_others_are_not_outliers():
     X = np.linspace(-3.0, 3.0, 100)[:, None]
-    LaplacianProcessRegressor(RBF(1.0), Gaussian(0.01), optimizer=None).fit(X, np.exp(2 * X[:, 0]))
+    y = np.exp(0.6 * np.exp(0.6 * X[:, 0]))
+    assert far_from_others(y, np.ones(100)).any()
+    LaplacianProcessRegressor(RBF(1.0), Gaussian(0.01), optimizer=None).fit(X, y)
+
+
+def test_a_small_cluster_that_is_followed_is_not_one_of_outliers():
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.uniform(0, 1, (184, 1)), rng.uniform(5, 5.5, (16, 1))])
+    y = 10.0 * (X[:, 0] > 3) + 0.05 * rng.standard_normal(200)
+    assert far_from_others(y, np.ones(200)).sum() == 16
+    LaplacianProcessRegressor(RBF(1.0), optimizer=None).fit(X, y)
+
+
+@pytest.mark.parametrize("far", [25.0, 40.0, 50.0])
+def test_one_target_that_makes_all_of_the_noise(far):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(200, 1))
+    y = np.sin(6.0 * X[:, 0]) + 0.2 * rng.standard_normal(200)
+    y[7] = far
+    words = "the noise is that of outliers|from all others, and the Gaussian noise is theirs"
+    with pytest.warns(MercerWarning, match=words):
+        LaplacianProcessRegressor(RBF(0.2), optimizer=None).fit(X, y)
 
 
 def test_a_far_target_of_known_variance_is_no_outlier():
@@ -299,5 +321,5 @@ def test_what_is_right_is_not_told_of():
 
 def test_noise_that_was_given_is_not_asked_for():
     X, y = rows()
-    with pytest.warns(MercerWarning, match=r"Try more noise, or a wider kernel"):
+    with pytest.warns(MercerWarning, match=r"Try a larger noise variance, or a wider kernel"):
         LaplacianProcessRegressor(RBF(0.02), Gaussian(0.01), optimizer=None).fit(X, y)

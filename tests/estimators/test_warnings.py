@@ -233,7 +233,9 @@ def test_noise_at_its_lower_bound_may_be_outliers_or_too_many_length_scales():
     rng = np.random.default_rng(5)
     many = rng.standard_normal((30, 10))
     y = 2.0 * many[:, 0] - many[:, 1] + many[:, 2] ** 2 + 0.5 * rng.standard_normal(30)
-    with pytest.warns(BoundWarning, match=r"too few to tell it \(where the kernel has a length"):
+    with pytest.warns(
+        BoundWarning, match=r"too few to tell noise from the function \(where the kernel"
+    ):
         GPRegressor().fit(many, y)
     assert GPRegressor(1.0 * RBF(3.0)).fit(many, y).likelihood_.noise > 0.01
 

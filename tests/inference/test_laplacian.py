@@ -294,6 +294,15 @@ def test_a_line_through_all_targets_is_certified(noise, prior, n):
         assert found.objective < 1e-15
 
 
+@pytest.mark.parametrize("noise", [Gaussian(1.0), Laplace(1.0)], ids=repr)
+def test_large_targets_that_a_function_of_theirs_fits_say_nothing_of_the_others(noise):
+    x = np.arange(13.0)
+    y, H = np.where(x < 8, 1e16, x - 7.0), np.asarray(x < 8, dtype=float)[:, None]
+    columns = KernelColumns(RBF(0.5), x[:, None])
+    found = solve(ExpansionProblem.of(columns, noise, y, H=H), lam=0.1)
+    assert found.objective > 1.0
+
+
 def test_a_loss_that_is_left_at_light_rows_is_something():
     problem = ExpansionProblem.of(
         ArrayColumns(np.eye(3)), Laplace(1.0), np.array([1e6, 1.0, 1.0]), weights=[1e12, 1.0, 1.0]

@@ -208,11 +208,11 @@ _INSTEAD = [
     (r"; raise tol$", ""),
     (r"\bmax_basis=(?=\d)", "--max-basis "),
     (
-        r"Raise max_basis; (.*) give forget, such as 0.01, by which",
-        r"Fit with a larger --max-basis; \1 with --forget 0.01, by which",
+        r"Raise max_basis; (.*) give forget, such as 0\.01, by which",
+        r"Fit with a larger --max-basis, or, \1 with --forget 0.01, by which",
     ),
     (
-        r"(?:Give the noise if it is known|Try more noise), or a wider kernel .* GPRegressor",
+        r"(?:Give the noise if it is|Try a larger noise) \w+, or a wider kernel .* GPRegressor",
         "Try another --kernel, or --method gp",
     ),
     (r"a smaller max_basis(?:, n_sweeps=1, or recycle='heuristic')?", "a smaller --max-basis"),

@@ -9,8 +9,8 @@ from mercer.likelihoods import EpsilonInsensitive, Gaussian, Huber, Laplace, Lik
 from mercer.likelihoods.spread import median_of
 
 __all__ = [
+    "is_drawn",
     "is_louder",
-    "is_missed",
     "of_outliers",
     "ratio_of",
     "require_one_zone",
@@ -25,6 +25,8 @@ Floats = NDArray[np.float64]
 _WIDE, _MOST = 3.0, 0.25
 # Noise of more than so many times the mean square of the residuals is not theirs.
 _LOUD = 10.0
+# And of more than so many times what is left of targets without a few far out, it is that of these.
+_DRAWN = 4.0
 
 
 def _scale_of(noise: Likelihood) -> float:
@@ -70,10 +72,17 @@ def is_louder(noise: Likelihood, residuals: Floats, weights: Floats, k: int) -> 
     return _scale_of(noise) > float(np.sqrt(_LOUD * left))
 
 
-def is_missed(y: Floats, f: Floats, weights: Floats) -> bool:
-    """Whether functions f (n,) leave more than half of the variance of targets."""
+def is_drawn(noise: Likelihood, y: Floats, f: Floats, weights: Floats, is_open: bool) -> bool:
+    """Whether targets (n,), those far from all others left out, are not as a fit has them.
+
+    Noise that was estimated is above what f leaves of them then; if it was given, f misses them.
+    """
+    left = float(np.average((y - f) ** 2, weights=weights))
+    own = _scale_of(noise) ** 2
+    if is_open:
+        return own > _DRAWN * left
     away = y - np.average(y, weights=weights)
-    return float(weights @ (y - f) ** 2) > 0.5 * float(weights @ away**2)
+    return left > max(_DRAWN * own, 0.5 * float(np.average(away**2, weights=weights)))
 
 
 def shares_its_shape(spec: Likelihood | None) -> bool:

@@ -8,7 +8,7 @@ from mercer.errors import ConvergenceWarning, MercerWarning, warn
 from mercer.estimators.expansion_process import named_outputs
 from mercer.estimators.laplacian_frame import Frame
 from mercer.estimators.laplacian_options import PRIORS
-from mercer.estimators.laplacian_outputs import is_louder, is_missed
+from mercer.estimators.laplacian_outputs import is_drawn, is_louder
 from mercer.evidence.expansion_targets import Fitted
 from mercer.likelihoods import Gaussian
 from mercer.likelihoods.spread import far_from_others
@@ -51,7 +51,9 @@ def warn_of_expansion(own: Any, frame: Frame, fits: list[Fitted]) -> None:
     if empty:
         classes = getattr(own, "classes_", None)
         which = "" if len(fits) == 1 else f" for {named_outputs(empty, classes)}"
-        what = "targets beyond their mean" if classes is None else "labels but how many they are"
+        what = (
+            "targets beyond their mean" if classes is None else "labels beyond how frequent each is"
+        )
         warn(
             f"all coefficients{which} are 0: nothing in the inputs was found to tell of the "
             f"{what}. If there is more to them, try another kernel, or a larger prior_scale",
@@ -102,16 +104,17 @@ def _warn_of_outliers(frame: Frame, fits: list[Fitted], p: int, is_empty: bool) 
             MercerWarning,
         )
         return True
+    if not is_gaussian or rows.variances is not None:
+        return False
     y = rows.Y[:, p]
     near = ~far_from_others(y, rows.weights)
-    if not is_gaussian or rows.variances is not None or near.all():
+    f, w, is_open = fit.solution.latent[near], rows.weights[near], frame.is_open
+    if near.all() or not is_drawn(fit.likelihood, y[near], f, w, is_open):
         return False
-    if not is_missed(y[near], fit.solution.latent[near], rows.weights[near]):
-        return False
+    drawn = "the Gaussian noise is theirs" if is_open else "functions go to these"
     warn(
-        f"some targets{which} are far from all others, and under Gaussian noise all is drawn to "
-        "these: most of how the others vary is missed. Leave them out, or take noise with heavier "
-        f"tails: {_HEAVIER}",
+        f"some targets{which} are far from all others, and {drawn}: predictions and error bars of "
+        f"the others are poor. Leave them out, or take noise with heavier tails: {_HEAVIER}",
         MercerWarning,
     )
     return True
@@ -130,7 +133,9 @@ def _warn_of_many(frame: Frame, fits: list[Fitted]) -> None:
     n, most = len(frame.model.rows.Y), max((len(fit.coef) for fit in fits), default=0)
     if n < _FEW or most <= _MANY * n:
         return
-    noise = "Give the noise if it is known, or" if frame.is_open else "Try more noise, or"
+    noise = (
+        "Give the noise if it is known, or" if frame.is_open else "Try a larger noise variance, or"
+    )
     warn(
         f"{most} functions follow {n} rows, so that hardly anything tells noise from the function, "
         f"and error bars say little. {noise} a wider kernel (one length scale for all columns, if "

@@ -2,8 +2,8 @@
 
 They are kept as sums, an array (4, P): the first target of each output, and of the weights, of the
 weighted differences from that target, and of their squares. Rows are added in turn, so that the
-sums are the same to the last bit whatever the parts they come in. Targets whose squares are no
-doubles, which no model learns from, are left out.
+sums are the same to the last bit whatever the parts they come in. Rows with a target above 1e140,
+which on-line models skip, are left out.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["moments_of", "sums_of", "with_row", "with_rows"]
 
 Floats = NDArray[np.float64]
 
-# Targets at the most.
+# The largest target that is summed.
 _LARGEST = 1e140
 
 
@@ -29,20 +29,21 @@ def with_rows(sums: Floats, Y: Floats, weights: Floats | None) -> Floats:
     """Return the sums with further targets."""
     if not len(Y):
         return sums
-    known = np.abs(Y) <= _LARGEST
-    places = np.argmax(known, axis=0)
-    begins = known.any(axis=0) & (sums[1] == 0)
-    first = np.where(begins, Y[places, np.arange(Y.shape[1])], sums[0])
-    W = np.ones_like(Y) if weights is None else np.broadcast_to(weights[:, None], Y.shape)
-    W, D = np.where(known, W, 0.0), np.where(known, Y - first, 0.0)
-    terms = np.stack([W, W * D, W * D * D])  # (3, n, P)
-    terms[:, 0] += sums[1:]
-    return np.vstack([first[None], np.cumsum(terms, axis=1)[:, -1]])
+    known = np.all(np.abs(Y) <= _LARGEST, axis=1)
+    begins = known.any() and not np.any(sums[1])
+    first = Y[np.argmax(known)] if begins else sums[0]
+    w = np.where(known, 1.0 if weights is None else weights, 0.0)
+    D = np.where(known[:, None], Y - first, 0.0)
+    W = np.broadcast_to(w[:, None], Y.shape)
+    with np.errstate(over="ignore", invalid="ignore"):  # of weights that are huge
+        terms = np.stack([W, W * D, W * D * D])  # (3, n, P)
+        terms[:, 0] += sums[1:]
+        return np.vstack([first[None], np.cumsum(terms, axis=1)[:, -1]])
 
 
 def with_row(sums: Floats, y: float, weight: float) -> Floats:
     """Return the same with one further target of one output, in a tenth of the time."""
-    if abs(y) > _LARGEST:
+    if not abs(y) <= _LARGEST:
         return sums
     first, total, linear, squares = sums[:, 0].tolist()
     first = first if total else y

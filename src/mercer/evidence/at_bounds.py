@@ -39,8 +39,8 @@ _OF_COLUMN = "the length scale of "
 _ADVICE = {
     ("noise", "lower"): (
         "either the targets are free of noise (fix it then), or a few are outliers that the "
-        "function follows (try StudentT()), or rows are too few to tell it (where the kernel has a "
-        "length scale a column, give one for all)"
+        "function follows (try StudentT()), or rows are too few to tell noise from the function "
+        "(where the kernel has a length scale for each column, give one for all)"
     ),
     ("noise", "upper"): "the kernel explains nothing; try another kernel or wider bounds",
     ("length_scale", "lower"): (

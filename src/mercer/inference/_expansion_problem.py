@@ -141,13 +141,9 @@ class ExpansionProblem:
         with np.errstate(invalid="ignore"):
             return np.where(self.weights > 0, self.weights * values, 0.0)
 
-    def rounded(self, size: Floats) -> Floats:
-        """Return what rounding of rows (n,) is in units of: their sizes, or the median of these.
-
-        A row near 0 may be a difference of what others are sums of.
-        """
-        own = size if self.weights is None else size[self.weights > 0]
-        return np.maximum(size, np.median(own)) if len(own) else size
+    def everywhere(self, so: NDArray[np.bool_]) -> bool:
+        """Whether something is so at all rows that have a weight."""
+        return bool(np.all(so if self.weights is None else so[self.weights > 0]))
 
     def dual_value(self, u: Floats) -> float:
         """Return -sum_i w_i loss_i*(-u_i/w_i) - u'm, at most F where u is feasible.

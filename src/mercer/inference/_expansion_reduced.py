@@ -193,9 +193,8 @@ def _fit(problem: ExpansionProblem, free: FreeBasis, target: Floats) -> tuple[Fl
     squares = problem.loss.kind == "squares"
     found, rest = left(free.coordinates(target))
     # row by row: heavy rows tell nothing of what is left of others
-    size = problem.rounded(np.abs(target) + np.abs(free.basis) @ np.abs(found))
-    within = np.asarray(np.abs(rest) <= _EXACT * size, dtype=float)
-    if not np.any(problem.weighted(1.0 - within)):
+    size = np.abs(target) + np.abs(free.H) @ (np.abs(free.mix) @ np.abs(found))
+    if problem.everywhere(np.abs(rest) <= _EXACT * size):
         return found, np.zeros(len(target))
     if squares:
         return found, rest

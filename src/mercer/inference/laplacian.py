@@ -263,8 +263,9 @@ def _judged(work: Reduced, found: Expansion, tol: float) -> Expansion:
 def _is_next_to_nothing(problem: ExpansionProblem, found: Expansion, tol: float) -> bool:
     """Whether what is left of an objective, or of the gap for labels, cannot be told from 0.
 
-    Heavy rows prove nothing of the others: of numbers each row has to have no more than its own
-    rounding, and elsewhere weights are capped at their median.
+    Heavy rows prove nothing of the others: of numbers each row has to have no more than rounding of
+    its own size, or of the median row's, as a row near 0 may be a difference of what others are
+    sums of; elsewhere weights are capped at their median.
     """
     loss, w = problem.loss, problem.weights
     light = np.ones(problem.n) if w is None else np.minimum(w, np.median(w[w > 0]))
@@ -272,15 +273,14 @@ def _is_next_to_nothing(problem: ExpansionProblem, found: Expansion, tol: float)
         least = max(tol * _NOTHING, _LEAST) * float(light @ loss.values(np.zeros(problem.n)))
         return found.objective - max(found.dual, 0.0) <= least
     size = np.abs(loss.y) + np.abs(problem.mean) + np.abs(found.latent)
-    off = _ROUNDING * problem.rounded(size)
+    off = _ROUNDING * np.maximum(size, np.median(size if w is None else size[w > 0]))
     steep = np.abs(loss.pull(found.latent))
     if loss.kind == "linear":  # f may be on the flat piece of a loss, beside one that is not
         beside = loss.values(found.latent - off) + loss.values(found.latent + off) > 0.0
         steep = np.where(beside, np.max(np.abs(loss.reach()), axis=0), 0.0)
     losses, nothing = loss.values(found.latent), steep * off
     penalty = found.objective - float(np.sum(problem.weighted(losses)))
-    own = problem.weighted(np.asarray(losses > nothing, dtype=float))
-    return not np.any(own) and penalty <= float(light @ nothing)
+    return problem.everywhere(losses <= nothing) and penalty <= float(light @ nothing)
 
 
 def _check_start(problem: ExpansionProblem, start: Expansion | None) -> None:
