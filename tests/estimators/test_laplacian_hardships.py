@@ -288,6 +288,24 @@ def test_a_small_cluster_that_is_followed_is_not_one_of_outliers():
     LaplacianProcessRegressor(RBF(1.0), optimizer=None).fit(X, y)
 
 
+def test_far_targets_that_functions_follow_to_the_cost_of_the_others():
+    X, y = rows(30)
+    order = np.argsort(X[:, 0])
+    y[order[10:13]] = 100.0
+    with pytest.warns(MercerWarning, match="from all others, and the Gaussian noise is theirs"):
+        model = LaplacianProcessRegressor(RBF(1.0), optimizer=None).fit(X, y)
+    near = y < 50
+    assert model.n_active_ and np.mean((y - model.predict(X))[near] ** 2) > np.var(y[near])
+
+
+def test_far_targets_are_not_blamed_where_no_function_may_follow_them():
+    X, y = rows()
+    y[3] = 100.0
+    options = {"prior_scale": 1e-9, "optimizer": None}
+    with pytest.warns(MercerWarning, match="larger prior_scale"):
+        LaplacianProcessRegressor(KERNEL, Gaussian(0.04), **options).fit(X, y)
+
+
 @pytest.mark.parametrize("far", [25.0, 40.0, 50.0])
 def test_one_target_that_makes_all_of_the_noise(far):
     rng = np.random.default_rng(0)

@@ -193,6 +193,21 @@ def test_starts_are_drawn_around_the_value():
     assert np.all(np.ptp(draws, axis=0) > 2.0)
 
 
+def test_an_interruption_while_jitter_is_looked_for_keeps_the_best_so_far():
+    class Edge(Quadratic):
+        def __call__(self, theta):
+            self.failed = True  # a search that has met matrices without a factor
+            value, gradient = super().__call__(theta)
+            return value, gradient + 1.0  # and is nowhere flat
+
+        def take_jitter(self):
+            raise KeyboardInterrupt
+
+    with pytest.warns(UserWarning, match="interrupted after"):
+        optimum = maximise(Edge([1.0, -2.0], np.eye(2)))
+    assert optimum.status == "interrupted" and optimum.value == max(optimum.values)
+
+
 def test_an_interruption_between_two_starts_keeps_the_best_so_far():
     class Interrupted(Quadratic):
         def __call__(self, theta):

@@ -303,6 +303,15 @@ def test_large_targets_that_a_function_of_theirs_fits_say_nothing_of_the_others(
     assert found.objective > 1.0
 
 
+def test_what_a_cubic_leaves_is_told_from_rounding():
+    t = np.arange(2000.0, 2021.0)
+    y = ((t - 2010.0) / 10.0) ** 3 + 1e-7 * np.sin(3.0 * t)
+    H = t[:, None] ** np.arange(4)
+    columns = KernelColumns(RBF(1.0), t[:, None])
+    found = solve(ExpansionProblem.of(columns, Gaussian(1.0), y, H=H), lam=1e-9)
+    assert len(found.indices)
+
+
 def test_a_loss_that_is_left_at_light_rows_is_something():
     problem = ExpansionProblem.of(
         ArrayColumns(np.eye(3)), Laplace(1.0), np.array([1e6, 1.0, 1.0]), weights=[1e12, 1.0, 1.0]

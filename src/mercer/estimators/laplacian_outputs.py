@@ -25,8 +25,10 @@ Floats = NDArray[np.float64]
 _WIDE, _MOST = 3.0, 0.25
 # Noise of more than so many times the mean square of the residuals is not theirs.
 _LOUD = 10.0
-# And of more than so many times what is left of targets without a few far out, it is that of these.
-_DRAWN = 4.0
+# Estimated noise of more than so many times what is left of targets without the few far out is that
+# of these; more than so many times given noise that is left is no noise; and more than so many
+# times the variance is worse than none of the functions.
+_DRAWN, _WORSE = 4.0, 1.25
 
 
 def _scale_of(noise: Likelihood) -> float:
@@ -73,16 +75,18 @@ def is_louder(noise: Likelihood, residuals: Floats, weights: Floats, k: int) -> 
 
 
 def is_drawn(noise: Likelihood, y: Floats, f: Floats, weights: Floats, is_open: bool) -> bool:
-    """Whether targets (n,), those far from all others left out, are not as a fit has them.
+    """Whether a fit is poor at targets (n,) because of others, far from these, which are left out.
 
-    Noise that was estimated is above what f leaves of them then; if it was given, f misses them.
+    Noise that was estimated is far above what f leaves of them then, or f leaves more than there
+    was; beside noise that was given, f leaves far more than it.
     """
     left = float(np.average((y - f) ** 2, weights=weights))
     own = _scale_of(noise) ** 2
-    if is_open:
-        return own > _DRAWN * left
     away = y - np.average(y, weights=weights)
-    return left > max(_DRAWN * own, 0.5 * float(np.average(away**2, weights=weights)))
+    variance = float(np.average(away**2, weights=weights))
+    if is_open:
+        return own > _DRAWN * left or left > _WORSE * variance
+    return left > max(_DRAWN * own, 0.5 * variance)
 
 
 def shares_its_shape(spec: Likelihood | None) -> bool:

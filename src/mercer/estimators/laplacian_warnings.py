@@ -104,14 +104,14 @@ def _warn_of_outliers(frame: Frame, fits: list[Fitted], p: int, is_empty: bool) 
             MercerWarning,
         )
         return True
-    if not is_gaussian or rows.variances is not None:
+    if not is_gaussian or rows.variances is not None or (is_empty and not frame.is_open):
         return False
     y = rows.Y[:, p]
     near = ~far_from_others(y, rows.weights)
     f, w, is_open = fit.solution.latent[near], rows.weights[near], frame.is_open
     if near.all() or not is_drawn(fit.likelihood, y[near], f, w, is_open):
         return False
-    drawn = "the Gaussian noise is theirs" if is_open else "functions go to these"
+    drawn = "the Gaussian noise is theirs" if is_open else "the functions follow these"
     warn(
         f"some targets{which} are far from all others, and {drawn}: predictions and error bars of "
         f"the others are poor. Leave them out, or take noise with heavier tails: {_HEAVIER}",

@@ -85,7 +85,7 @@ class NumberRows:
         Y = np.array([[y]])
         before, learned = _learned(self.estimator, x, Y, weight)
         sums = vars(self.estimator).get("_target_sums")
-        if sums is not None and learned:
+        if sums is not None:
             self.estimator._target_sums = with_row(sums, y, weight)
         mean, std, log_density = numbers_before(*self._model, before, Y)
         ends = interval_before(*self._model, before, self.coverage)

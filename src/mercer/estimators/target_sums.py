@@ -2,8 +2,8 @@
 
 They are kept as sums, an array (4, P): the first target of each output, and of the weights, of the
 weighted differences from that target, and of their squares. Rows are added in turn, so that the
-sums are the same to the last bit whatever the parts they come in. Rows with a target above 1e140,
-which on-line models skip, are left out.
+sums are the same to the last bit whatever the parts they come in. Rows with a target of a size
+above 1e140, whose squares may be no doubles, are left out, whether or not a model learns from them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["moments_of", "sums_of", "with_row", "with_rows"]
 
 Floats = NDArray[np.float64]
 
-# The largest target that is summed.
+# The largest size of a target that is summed.
 _LARGEST = 1e140
 
 

@@ -257,9 +257,9 @@ def _attempt(
             break
         last.status, last.message = "stopped", "beyond it the covariance cannot be factorised"
         last.remedy, last.gain = _MORE_NOISE, None
-        if not objective.take_jitter():
-            break
         try:
+            if not objective.take_jitter():
+                break
             found.append(_run(recorder, last.theta, *arguments))
         except KeyboardInterrupt:
             last.status = "interrupted"

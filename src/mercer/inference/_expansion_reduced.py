@@ -27,7 +27,7 @@ Indices = NDArray[np.intp]
 
 _EPS = float(np.finfo(float).eps)
 # What a fit leaves of targets is rounding, in units of these and of the fit.
-_EXACT = 8.0 * _EPS
+_EXACT = 2.0 * _EPS
 # Rounds of reweighted least squares, for losses that outliers have no hold of.
 _ROUNDS = 8
 
