@@ -303,6 +303,15 @@ def test_large_targets_that_a_function_of_theirs_fits_say_nothing_of_the_others(
     assert found.objective > 1.0
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_line_under_noise_with_kinks_leaves_nothing_to_the_functions(seed):
+    x = np.random.default_rng(seed).uniform(size=100)
+    columns, H = KernelColumns(RBF(0.2), x[:, None]), np.column_stack([np.ones(100), x])
+    problem = ExpansionProblem.of(columns, Laplace(1.0), 0.3 + 1.7 * x, H=H)
+    found = solve(problem, lam=1e-2)
+    assert found.status == "certified" and not len(found.indices)
+
+
 def test_what_a_cubic_leaves_is_told_from_rounding():
     t = np.arange(2000.0, 2021.0)
     y = ((t - 2010.0) / 10.0) ** 3 + 1e-7 * np.sin(3.0 * t)

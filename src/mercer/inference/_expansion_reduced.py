@@ -186,17 +186,15 @@ def _fit(problem: ExpansionProblem, free: FreeBasis, target: Floats) -> tuple[Fl
     """
 
     def left(coordinates: Floats) -> tuple[Floats, Floats]:
-        rest = target - free.basis @ coordinates
-        again = coordinates + free.coordinates(rest)
-        return (again, target - free.basis @ again) if squares else (coordinates, rest)
+        return coordinates, target - free.basis @ coordinates
 
-    squares = problem.loss.kind == "squares"
-    found, rest = left(free.coordinates(target))
+    first, rest = left(free.coordinates(target))
+    found, rest = left(first + free.coordinates(rest))  # once more, for rounding
     # row by row: heavy rows tell nothing of what is left of others
     size = np.abs(target) + np.abs(free.H) @ (np.abs(free.mix) @ np.abs(found))
     if problem.everywhere(np.abs(rest) <= _EXACT * size):
         return found, np.zeros(len(target))
-    if squares:
+    if problem.loss.kind == "squares":
         return found, rest
     tries = [(np.zeros(len(found)), target), (found, rest)]
     w = np.ones(problem.n) if problem.weights is None else problem.weights
