@@ -17,6 +17,7 @@ from mercer import (
     means,
     save,
 )
+from mercer.errors import MercerWarning
 from mercer.estimators.online_start import sample_of
 from mercer.inference.online import OnlineProcess
 from mercer.kernels import RBF, Tanh
@@ -92,15 +93,54 @@ def test_a_failed_call_changes_nothing():
     assert not hasattr(fresh, "n_features_in_")
 
 
-def test_the_sample_is_spread_over_all_rows():
+def test_the_sample_is_a_first_batch_and_rows_spread_over_all_others():
     rows = sample_of(100_000, 100)
     assert len(rows) == len(np.unique(rows)) == 500
-    assert np.all(np.diff(rows) > 0) and rows[-1] < 100_000
+    assert np.all(np.diff(rows) > 0) and 99_000 < rows[-1] < 100_000
+    np.testing.assert_array_equal(rows[:250], np.arange(250))
+    assert np.max(np.diff(rows)) < 1000
     for period in (2, 7, 200):  # no period of the rows is met or missed
-        share = np.bincount(rows % period, minlength=period) / 500
+        share = np.bincount(rows[250:] % period, minlength=period) / 250
         assert np.max(np.abs(share - 1.0 / period)) < 0.05
-    assert len(sample_of(100_000, 700)) == 700
-    np.testing.assert_array_equal(sample_of(30, 10), np.arange(30))
+    assert len(sample_of(100_000, 701)) == 701
+    for n in (30, 249, 250, 251, 500):
+        np.testing.assert_array_equal(sample_of(n, 10), np.arange(n))
+    assert len(sample_of(501, 10)) == 500
+
+
+def test_a_daily_course_of_many_months_is_seen():
+    """Rows that are spread alone are nine hours apart, and tell nothing of it."""
+    rng = np.random.default_rng(0)
+    days = np.arange(4320)[:, None] / 24.0
+    y = 3.0 * np.sin(2.0 * np.pi * days[:, 0]) + rng.standard_normal(4320)
+    model = OnlineGPRegressor(0.5 * RBF(0.3), Gaussian(), mean="zero", forget=0.003).fit(days, y)
+    assert 0.8 < model.likelihood_.noise < 1.3  # the course is no noise, nor the noise a course
+    assert 0.1 < np.exp(model.kernel_.theta[1]) < 0.5  # the length scale, in days
+
+
+@pytest.mark.parametrize("chunk", [1, 40, 200])
+@pytest.mark.parametrize("wild", [1e160, -1e200, 1e308])
+def test_one_target_too_large_for_any_model_is_skipped_whenever_it_comes(wild, chunk):
+    """Among the rows that wait too: it is not waited for ever for a model of such targets."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0.0, 6.0, (200, 1))
+    y = np.sin(X[:, 0]) + 0.1 * rng.standard_normal(200)
+    y[5] = wild
+    model = OnlineGPRegressor(max_basis=20)
+    with pytest.warns(MercerWarning, match="rows were skipped|row was skipped"):
+        for at in range(0, 200, chunk):
+            model.partial_fit(X[at : at + chunk], y[at : at + chunk])
+    assert abs(model.predict([[1.5]])[0] - np.sin(1.5)) < 0.1
+    with pytest.warns(MercerWarning, match=r"row 5 \(counted from 0\)"):
+        fitted = OnlineGPRegressor(max_basis=20).fit(X, y)
+    assert abs(fitted.predict([[1.5]])[0] - np.sin(1.5)) < 0.1
+
+
+def test_targets_that_are_all_too_large_are_refused():
+    with pytest.raises(ValueError, match="other units"):
+        OnlineGPRegressor(n_init=5).partial_fit(
+            np.arange(5.0)[:, None], 1e200 * np.arange(1.0, 6.0)
+        )
 
 
 @pytest.mark.parametrize(

@@ -1,17 +1,19 @@
-"""A warning of a basis that is much too small, where it is and nowhere else."""
+"""Warnings of a basis that is much too small and of a constant that does better, where it is so."""
 
 from __future__ import annotations
 
+import re
 import warnings
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 from sklearn.base import clone
 
 from mercer import OnlineGPClassifier, OnlineGPRegressor, load, save
 from mercer.errors import MercerWarning
 from mercer.kernels import RBF
-from mercer.likelihoods import Gaussian
+from mercer.likelihoods import Custom, Gaussian, Poisson
 
 RNG = np.random.default_rng(0)
 # Time that goes on, with a daily course: a hundred basis vectors hold some 400 rows of it.
@@ -100,6 +102,68 @@ def test_few_rows_and_room_that_is_left_are_no_reason():
     coarse = course(tol=0.9)
     assert not told(lambda: coarse.partial_fit(TIME[:400], COURSE[:400]))
     assert coarse.projection_loss_ > 0.3 * 400 and coarse.n_basis_ < 100
+
+
+def test_an_outlier_is_not_blamed_on_the_basis():
+    """It costs thousands of nats, which no basis of any size would have saved."""
+    X, y = sinc(600)
+    y[300] = 1000.0
+    for size in (50, 600):
+        model = OnlineGPRegressor(max_basis=10)
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            in_chunks(model, size, X, y)
+        assert len(found) == 1 and "some targets are outliers" in str(found[0].message)
+        assert model.projection_loss_ > 0.3 * 600
+    assert not told(lambda: model.partial_fit(X[:200], y[:200]))  # once
+
+
+# --- a constant that does better ------------------------------------------------------------------
+
+CONSTANT = r"a constant with their mean and deviation has (-?[\d.e+]+): .*StudentT.*n_restarts=5"
+
+
+def test_a_model_that_a_constant_beats_is_told_with_both_densities(tmp_path):
+    X, y = sinc(500)
+    sure = OnlineGPRegressor(RBF(1.0), Gaussian(1e-5), mean="zero", optimizer=None)
+    with pytest.warns(MercerWarning, match=CONSTANT) as found:
+        sure.partial_fit(X, y)
+    text = str(found[0].message)
+    said = [float(re.search(p, text).group(1)) for p in (r"density of (\S+)", CONSTANT)]
+    wanted = sure.log_evidence_ / 500, np.mean(norm.logpdf(y, np.mean(y), np.std(y)))
+    np.testing.assert_allclose(said, wanted, rtol=5e-3)
+    save(sure, tmp_path / "sure.mercer")
+    assert not told(lambda: load(tmp_path / "sure.mercer").partial_fit(X, y))  # who was told
+    with pytest.warns(MercerWarning, match=CONSTANT):
+        sure.fit(X, y)  # which starts anew
+
+
+def test_a_model_that_is_as_good_as_a_constant_is_not_told():
+    X = RNG.uniform(size=(500, 3))
+    noise = RNG.standard_normal(500)
+    assert not told(lambda: OnlineGPRegressor(RBF(1.0), Gaussian(1.0)).partial_fit(X, noise))
+    few = OnlineGPRegressor(RBF(1.0), Gaussian(1e-4))
+    assert not told(lambda: few.partial_fit(X[:199], noise[:199]))
+
+
+@pytest.mark.parametrize("of", ["counts", "own", "labels", "posterior", "level"])
+def test_densities_that_do_not_compare_are_not_compared(of):
+    X = RNG.uniform(size=(300, 1))
+    y = np.repeat([0.0, 40.0, 80.0], 100)
+    kernel = RBF(1.0)
+    if of == "counts":
+        model = OnlineGPRegressor(kernel, Poisson())
+    elif of == "own":
+        own = Custom(lambda y, f: -0.5 * (y - f) ** 2 - 50.0)
+        model, y = OnlineGPRegressor(kernel, own), y / 40.0
+    elif of == "labels":
+        model, y = OnlineGPClassifier(1e4 * kernel, classes=[0, 1]), RNG.integers(0, 2, 300)
+    elif of == "posterior":
+        first = OnlineGPRegressor(kernel, Gaussian(1.0)).partial_fit(X[:9], y[:9])
+        model = OnlineGPRegressor.from_posterior(first.posterior_, Gaussian(1.0), max_basis=9)
+    else:
+        model, y = OnlineGPRegressor(kernel, Gaussian(1e-4), mean="zero"), np.full(300, 5.0)
+    assert not told(lambda: model.partial_fit(X, y))
 
 
 def sinc(n=1500):

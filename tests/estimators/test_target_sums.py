@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 import mercer
 from mercer import GPRegressor, OnlineGPRegressor
-from mercer.estimators.target_sums import moments_of, sums_of, with_row, with_rows
+from mercer.estimators.target_sums import (
+    constant_log_density,
+    moments_of,
+    sums_of,
+    with_row,
+    with_rows,
+)
 from mercer.kernels import RBF
 from mercer.likelihoods import Gaussian
 from mercer.metrics import neg_mean_standardised_log_loss
@@ -37,6 +44,14 @@ def test_moments_by_numpy(offset):
 
 def test_weights_repeat_rows():
     check(sums_of(Y, WEIGHTS), np.repeat(Y, WEIGHTS.astype(int), axis=0))
+
+
+def test_density_of_a_constant_by_scipy():
+    mean, deviation = Y.mean(axis=0), Y.std(axis=0)
+    wanted = np.mean(np.sum(norm.logpdf(Y, mean, deviation), axis=1))
+    assert constant_log_density(sums_of(Y, None)) == pytest.approx(wanted, rel=1e-12)
+    assert constant_log_density(sums_of(np.full((5, 1), 3.0), None)) == np.inf
+    assert constant_log_density(sums_of(np.empty((0, 1)), None)) == np.inf
 
 
 def test_parts_add_up_to_the_whole_to_the_last_bit():

@@ -211,6 +211,8 @@ _INSTEAD = [
         r"Raise max_basis; (.*) give forget, such as 0\.01, by which",
         r"Fit with a larger --max-basis, or, \1 with --forget 0.01, by which",
     ),
+    (r", which noise of heavy tails such as StudentT\(\) stands", ""),
+    (r"choose them by more rows \(.*\)", "fit anew to more rows"),
     (
         r"(?:Give the noise if it is|Try a larger noise) \w+, or a wider kernel .* GPRegressor",
         "Try another --kernel, or --method gp",

@@ -1,12 +1,16 @@
-"""A warning where the basis of an on-line process is so small that rows are lost again."""
+"""Warnings of an on-line process: that its basis is much too small, or a constant does better."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from mercer.errors import MercerWarning, warn
 from mercer.estimators.online_process import HasOnlineProcess
+from mercer.estimators.target_sums import constant_log_density
 from mercer.inference.online import Before
+from mercer.likelihoods import Custom, Likelihood
 
 __all__ = ["NoticesLosses"]
 
@@ -16,6 +20,12 @@ __all__ = ["NoticesLosses"]
 _MUCH = 0.3
 # Rows by which that is judged at the least, and about how many of the last ones count.
 _FEWEST, _LATELY = 200, 1000
+# Nats that the log density of a row, on average, is less than a constant's at the least for a
+# warning: what a good model loses while it learns its first rows comes to less.
+_BELOW = 0.1
+# Nats that the density of a single row is less than a constant's if it is an outlier, ten standard
+# deviations from what was predicted: what it costs says nothing of the basis.
+_WILD = 50.0
 
 
 class NoticesLosses(HasOnlineProcess):
@@ -23,10 +33,12 @@ class NoticesLosses(HasOnlineProcess):
 
     `_lost` has the nats that about a thousand rows, the last ones, have lost of a function, how
     many rows these are, and the loss a row at the last warning, 0 if there was none. What `prune`
-    costs, which was asked for, is not among them.
+    costs, which was asked for, is not among them, and an outlier begins the count anew. `below` is
+    1 once it was told that a constant does better.
     """
 
     max_basis: int
+    likelihood_: Likelihood
     _lost: dict[str, float]
 
     def _learned(self, X: Any, Y: Any, weights: Any) -> Before:
@@ -36,14 +48,30 @@ class NoticesLosses(HasOnlineProcess):
         before = process.learn(X, Y, weights)
         lost["nats"] += (process.projection_loss - start) / len(process.scale)
         lost["rows"] += len(Y)
-        if lost["rows"] >= 2 * _LATELY:
+        powers = 1.0 if weights is None else weights
+        if np.any(before.log_density < powers * (self._constant() - _WILD)):
+            lost["nats"], lost["rows"] = 0.0, 0.0
+        elif lost["rows"] >= 2 * _LATELY:
             lost["nats"], lost["rows"] = lost["nats"] / 2.0, lost["rows"] / 2.0
         self._lost = lost
         return before
 
     def _losses(self) -> dict[str, float]:
-        """Return `_lost`, which files of earlier versions do not have."""
-        return vars(self).get("_lost") or {"nats": 0.0, "rows": 0.0, "told": 0.0}
+        """Return `_lost`, of which files of earlier versions do not have all."""
+        return {"nats": 0.0, "rows": 0.0, "told": 0.0, "below": 0.0, **vars(self).get("_lost", {})}
+
+    def _constant(self) -> float:
+        """Return the log density of a row under a constant model, -inf if that is not known.
+
+        That is of labels, of counts and densities of the user's own, whose values do not compare
+        with a normal density's, of targets that never vary, and where learning went on from a
+        posterior, whose targets are unknown.
+        """
+        sums, likelihood = vars(self).get("_target_sums"), self.likelihood_
+        if sums is None or likelihood.counts_events or isinstance(likelihood, Custom):
+            return -np.inf
+        constant = constant_log_density(sums)
+        return constant if np.isfinite(constant) else -np.inf
 
     def _loss_a_row(self) -> float:
         """Return the nats a row and function that are lost lately, 0 unless that is too much.
@@ -68,5 +96,24 @@ class NoticesLosses(HasOnlineProcess):
             "that there is no room for. Most of what rows say is lost again then, and predictions "
             "can be poor. Raise max_basis; where inputs move on, as time does, or the function "
             "drifts, give forget, such as 0.01, by which the past makes room",
+            MercerWarning,
+        )
+
+    def _warn_of_constant(self) -> None:
+        """Warn once if a constant would have predicted all rows so far better."""
+        lost, process = self._losses(), self._process
+        if lost["below"] or process.n_seen < _FEWEST:
+            return
+        constant, own = self._constant(), process.mean_log_density
+        if not own < constant - _BELOW:
+            return
+        self._lost = {**lost, "below": 1.0}
+        warn(
+            f"the {process.n_seen} rows so far had a log density of {own:.3g} on average when they "
+            f"were predicted, and a constant with their mean and deviation has {constant:.3g}: "
+            "predictions are off, or their error bars too narrow. Either some targets are "
+            "outliers, which noise of heavy tails such as StudentT() stands, or kernel and noise "
+            "do not suit these rows: choose them by more rows (fit, or a larger n_init), with "
+            "n_restarts=5",
             MercerWarning,
         )

@@ -140,10 +140,11 @@ class OnlineGPRegressor(LearnsOnline, BayesianRegressor):
     for all of them. The order of rows matters where the basis is too small, or the noise is not
     Gaussian.
 
-    `fit` starts anew. Hyperparameters are those with the highest evidence on max(n_init, 500) rows
-    that are spread over all, since rows may be sorted; with ``optimizer=None`` they are as given,
-    but for what is left open. Then all rows are learned in their order. Ctrl-C in a fit keeps what
-    was learned.
+    `fit` starts anew. Hyperparameters are those with the highest evidence on max(n_init, 500)
+    rows: half of them the first ones, one after the other, since what is fast shows there, and
+    half spread over all others, since rows may be sorted. With ``optimizer=None`` they are as
+    given, but for what is left open. Then all rows are learned in their order. Ctrl-C in a fit
+    keeps what was learned.
 
     Other values of `max_basis`, `tol`, `novelty`, `criterion` and `forget` that `set_params` gives
     to a model that has begun are obeyed from the next rows on, and a basis that is too large then

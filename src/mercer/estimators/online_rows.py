@@ -52,6 +52,7 @@ def _learned(estimator: LearnsOnline, x: Floats, Y: Floats, weight: float) -> tu
     if skipped:
         estimator._warn_of_skipped(before)
     estimator._warn_of_losses()
+    estimator._warn_of_constant()
     return before, not skipped
 
 
@@ -83,10 +84,10 @@ class NumberRows:
             The power of its likelihood, above 0.
         """
         Y = np.array([[y]])
-        before, learned = _learned(self.estimator, x, Y, weight)
         sums = vars(self.estimator).get("_target_sums")
         if sums is not None:
             self.estimator._target_sums = with_row(sums, y, weight)
+        before, learned = _learned(self.estimator, x, Y, weight)
         mean, std, log_density = numbers_before(*self._model, before, Y)
         ends = interval_before(*self._model, before, self.coverage)
         values = [part.item() for part in (mean, std, *ends)]

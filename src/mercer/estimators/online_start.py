@@ -27,12 +27,14 @@ from mercer.likelihoods import Gaussian, Likelihood
 from mercer.means import Mean
 from mercer.selection.subset import spread_rows
 
-__all__ = ["Start", "sample_of", "start_of_classes", "start_of_regression", "taken"]
+__all__ = ["Start", "moderate", "sample_of", "start_of_classes", "start_of_regression", "taken"]
 
 Floats = NDArray[np.float64]
 
 # How many rows of a fit choose the hyperparameters, if `n_init` is not more.
 _SAMPLE = 500
+# The largest size of a target that a model can be of: its variance is squared.
+_LARGEST = 1e70
 
 
 class Start(NamedTuple):
@@ -55,8 +57,15 @@ class Start(NamedTuple):
 
 
 def sample_of(n: int, n_init: int) -> NDArray[np.intp]:
-    """Return which of n rows choose the hyperparameters of a `fit`: max(n_init, 500) of them."""
-    return spread_rows(n, max(int(n_init), _SAMPLE))
+    """Return which of n rows choose the hyperparameters of a `fit`: max(n_init, 500) of them.
+
+    Half are the first ones, one after the other, since spread rows step over what changes within
+    fewer than n / 500 of them, such as a daily course. Half are spread over all others, since rows
+    may be sorted.
+    """
+    count = max(int(n_init), _SAMPLE)
+    first = min(n, count // 2)
+    return np.r_[np.arange(first), first + spread_rows(n - first, count - first)]
 
 
 def taken(rows: Rows, some: NDArray[np.intp] | slice) -> Rows:
@@ -64,6 +73,15 @@ def taken(rows: Rows, some: NDArray[np.intp] | slice) -> Rows:
     weights = None if rows.weights is None else rows.weights[some]
     Y = rows.Y[some]
     return Rows(rows.X[some], Y, weights, np.ones(len(Y), dtype=bool), rows.multioutput)
+
+
+def moderate(rows: Rows) -> Rows:
+    """Return the rows without outliers that are too large for any model, all if none is moderate.
+
+    One such target is no reason to refuse all others: when it is learned it is told of.
+    """
+    some = np.all(np.abs(rows.Y) <= _LARGEST, axis=1)
+    return taken(rows, np.flatnonzero(some)) if some.any() else rows
 
 
 def start_of_regression(

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["moments_of", "sums_of", "with_row", "with_rows"]
+__all__ = ["constant_log_density", "moments_of", "sums_of", "with_row", "with_rows"]
 
 Floats = NDArray[np.float64]
 
@@ -56,3 +56,17 @@ def moments_of(sums: Floats) -> tuple[Floats, Floats]:
     first, total, linear, squares = sums
     shift = linear / total
     return first + shift, np.sqrt(np.maximum(squares / total - shift**2, 0.0))
+
+
+def constant_log_density(sums: Floats) -> float:
+    """Return the log density of a row on average, all outputs together, under a constant model.
+
+    That is a normal distribution with the mean and the deviation of the targets: -ln(2 pi e s^2)/2
+    of each output, and infinite if one never varies, or there is no row.
+    """
+    if not np.all(sums[1] > 0):
+        return np.inf
+    _, std = moments_of(sums)
+    if not np.all(std > 0):
+        return np.inf
+    return float(-np.sum(np.log(std) + 0.5 * np.log(2.0 * np.pi * np.e)))

@@ -86,6 +86,11 @@ class KeptProcess:
         _, total, weight = self._arrays.sums
         return float(total - weight * np.sum(np.log(self.scale)))
 
+    @property
+    def mean_log_density(self) -> float:
+        """That of a row of weight 1 on average, 0 before there are any."""
+        return self.log_evidence / (self._arrays.sums[2] or 1.0)
+
     def posterior(self) -> Posterior:
         """Return the process as it is now."""
         return as_posterior(self._arrays, self._basis, self.mean_function, self.scale, self._weight)
