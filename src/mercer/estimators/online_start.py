@@ -65,7 +65,7 @@ def sample_of(n: int, n_init: int) -> NDArray[np.intp]:
     """
     count = max(int(n_init), _SAMPLE)
     first = min(n, count // 2)
-    return np.r_[np.arange(first), first + spread_rows(n - first, count - first)]
+    return np.concatenate([np.arange(first), first + spread_rows(n - first, count - first)])
 
 
 def taken(rows: Rows, some: NDArray[np.intp] | slice) -> Rows:
