@@ -212,6 +212,7 @@ _INSTEAD = [
         r"Fit with a larger --max-basis, or, \1 with --forget 0.01, by which",
     ),
     (r", which noise of heavy tails such as StudentT\(\) stands", ""),
+    (r"for which there is forget;", "for which there is --forget;"),
     (r"choose them by more rows \(.*\)", "fit anew to more rows"),
     (
         r"(?:Give the noise if it is|Try a larger noise) \w+, or a wider kernel .* GPRegressor",

@@ -111,9 +111,9 @@ class NoticesLosses(HasOnlineProcess):
         warn(
             f"the {process.n_seen} rows so far had a log density of {own:.3g} on average when they "
             f"were predicted, and a constant with their mean and deviation has {constant:.3g}: "
-            "predictions are off, or their error bars too narrow. Either some targets are "
-            "outliers, which noise of heavy tails such as StudentT() stands, or kernel and noise "
-            "do not suit these rows: choose them by more rows (fit, or a larger n_init), with "
-            "n_restarts=5",
+            "predictions are off, or their error bars too narrow. Some targets may be outliers, "
+            "which noise of heavy tails such as StudentT() stands; the function may drift, for "
+            "which there is forget; or kernel and noise do not suit these rows: choose them by "
+            "more rows (fit, or a larger n_init), with n_restarts=5",
             MercerWarning,
         )
