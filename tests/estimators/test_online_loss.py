@@ -120,7 +120,9 @@ def test_an_outlier_is_not_blamed_on_the_basis():
 
 # --- a constant that does better ------------------------------------------------------------------
 
-CONSTANT = r"a constant with their mean and deviation has (-?[\d.e+]+): .*StudentT.*forget.*n_restarts=5"
+CONSTANT = (
+    r"a constant with their mean and deviation has (-?[\d.e+]+): .*StudentT.*forget.*n_restarts=5"
+)
 
 
 def test_a_model_that_a_constant_beats_is_told_with_both_densities(tmp_path):
