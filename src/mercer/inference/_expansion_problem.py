@@ -124,11 +124,6 @@ class ExpansionProblem:
         """Return w loss''(f), (n,)."""
         return self.weighted(self.loss.curvature(f))
 
-    @property
-    def zone(self) -> float:
-        """The residual below which the loss is 0; 0 for losses without such a zone."""
-        return self.loss.zone
-
     def reach(self) -> tuple[Floats, Floats]:
         """Return the least and the greatest pull of each row, (n,) both."""
         low, high = self.loss.reach()

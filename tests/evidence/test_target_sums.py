@@ -7,7 +7,7 @@ import pytest
 
 import mercer
 from mercer import GPRegressor, OnlineGPRegressor
-from mercer.estimators.target_sums import moments_of, sums_of, with_row, with_rows
+from mercer.evidence.target_sums import moments_of, sums_of, with_row, with_rows
 from mercer.kernels import RBF
 from mercer.likelihoods import Gaussian
 from mercer.metrics import neg_mean_standardised_log_loss
