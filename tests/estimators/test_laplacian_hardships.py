@@ -344,3 +344,14 @@ def test_noise_that_was_given_is_not_asked_for(noise, size):
     X, y = rows()
     with pytest.warns(MercerWarning, match=f"Try a larger noise {size}, or a wider kernel"):
         LaplacianProcessRegressor(RBF(0.02), noise, optimizer=None).fit(X, y)
+
+
+def test_what_heavy_labels_leave_unproved_of_the_others_is_told_of():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 2))
+    y = X[:, 0] + 0.7 * rng.standard_normal(30) > 0
+    weights = np.where(rng.random(30) < 0.7, 1e9, 1.0)
+    model = LaplacianProcessClassifier(RBF(1.0), prior_scale=100.0)
+    with pytest.warns(ConvergenceWarning, match="the gap that is proved is"):
+        model.fit(X, y, sample_weight=weights)
+    assert model.gap_ > model.tol and model.status_ == "stopped"
