@@ -292,7 +292,7 @@ def test_far_targets_that_functions_follow_to_the_cost_of_the_others():
     X, y = rows(30)
     order = np.argsort(X[:, 0])
     y[order[10:13]] = 100.0
-    with pytest.warns(MercerWarning, match="from all others, and the Gaussian noise is theirs"):
+    with pytest.warns(MercerWarning, match="from all others, and the fit follows these"):
         model = LaplacianProcessRegressor(RBF(1.0), optimizer=None).fit(X, y)
     near = y < 50
     assert model.n_active_ and np.mean((y - model.predict(X))[near] ** 2) > np.var(y[near])
@@ -337,7 +337,21 @@ def test_what_is_right_is_not_told_of():
     LaplacianProcessRegressor(RBF(0.02), Gaussian(0.04), optimizer=None).fit(X[:19], y[:19])
 
 
-def test_noise_that_was_given_is_not_asked_for():
+@pytest.mark.parametrize(
+    ("noise", "size"), [(Gaussian(0.01), "variance"), (Laplace(0.1), "scale")], ids=repr
+)
+def test_noise_that_was_given_is_not_asked_for(noise, size):
     X, y = rows()
-    with pytest.warns(MercerWarning, match=r"Try a larger noise variance, or a wider kernel"):
-        LaplacianProcessRegressor(RBF(0.02), Gaussian(0.01), optimizer=None).fit(X, y)
+    with pytest.warns(MercerWarning, match=f"Try a larger noise {size}, or a wider kernel"):
+        LaplacianProcessRegressor(RBF(0.02), noise, optimizer=None).fit(X, y)
+
+
+def test_what_heavy_labels_leave_unproved_of_the_others_is_told_of():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 2))
+    y = X[:, 0] + 0.7 * rng.standard_normal(30) > 0
+    weights = np.where(rng.random(30) < 0.7, 1e9, 1.0)
+    model = LaplacianProcessClassifier(RBF(1.0), prior_scale=100.0)
+    with pytest.warns(ConvergenceWarning, match="the gap that is proved is"):
+        model.fit(X, y, sample_weight=weights)
+    assert model.gap_ > model.tol and model.status_ == "stopped"

@@ -8,11 +8,11 @@ from threadpoolctl import threadpool_info
 
 from mercer.inference._columns import ArrayColumns, KernelColumns
 from mercer.inference._expansion_problem import ExpansionProblem
+from mercer.inference._expansion_verdict import is_next_to_nothing
 from mercer.inference._l1_generation import Generation
 from mercer.inference._l1_simplex import UnsolvedError
 from mercer.inference.laplacian import (
     PRIORS,
-    _is_next_to_nothing,
     blas_of,
     largest_penalty,
     path,
@@ -273,6 +273,44 @@ def test_a_heavy_label_proves_nothing_of_the_others(name, prior, weight):
     assert found.status == ("certified" if found.gap <= 1e-6 else "stopped")
 
 
+@pytest.mark.parametrize("weight", [1e6, 1e9])
+@pytest.mark.parametrize("name", CLASSES)
+@each_prior
+def test_heavy_labels_prove_nothing_of_a_few_others(name, prior, weight):
+    # Most rows are heavy, so that their median weight is too; and light ones are told apart by
+    # functions with a penalty, which is of the size of their loss.
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(10, 41))
+        X = rng.normal(size=(n, 2))
+        y = np.where(X[:, 0] + 0.7 * rng.normal(size=n) > 0, 1.0, -1.0)
+        weights = np.where(rng.uniform(size=n) < 0.7, weight, 1.0)
+        columns, H = ArrayColumns(RBF(1.0)(X)), np.ones((n, 1))
+        problem = ExpansionProblem.of(columns, NOISES[name], y, H=H, weights=weights)
+        for lam in (0.01, 1.0):
+            found = solve(problem, prior, lam)
+            assert found.status == ("certified" if found.gap <= 1e-6 else "stopped")
+
+
+@pytest.mark.parametrize("name", CLASSES)
+@each_prior
+def test_labels_that_a_line_separates_may_have_unlike_weights(name, prior):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 2))
+    y, H = np.where(X[:, 0] > 0.05, 1.0, -1.0), np.column_stack([np.ones(30), X])
+    columns = ArrayColumns(RBF(1.0)(X))
+    for weights in (np.r_[1e-6, np.ones(29)], rng.uniform(0.01, 1.0, size=30)):
+        problem = ExpansionProblem.of(columns, NOISES[name], y, H=H, weights=weights)
+        assert solve(problem, prior, 0.01).status == "certified"
+
+
+def test_a_bound_above_the_objective_of_labels_proves_nothing():
+    problem = Case("logistic").problem()
+    found = solve(problem, lam=0.3)
+    above = found._replace(dual=(1.0 + 1e-3) * found.objective)
+    assert not is_next_to_nothing(problem, above, 1e-6)
+
+
 def test_a_heavy_number_proves_nothing_of_the_others():
     x, weights = np.linspace(-2.0, 2.0, 30), np.ones(30)
     weights[4], columns = 1e12, KernelColumns(RBF(0.5), x[:, None])
@@ -329,9 +367,9 @@ def test_a_loss_that_is_left_at_light_rows_is_something():
     none = found._replace(
         indices=found.indices[:0], coef=found.coef[:0], latent=np.array([1e6, 0.0, 0.0])
     )
-    assert not _is_next_to_nothing(problem, none._replace(objective=2.0, dual=0.0), 1e-6)
+    assert not is_next_to_nothing(problem, none._replace(objective=2.0, dual=0.0), 1e-6)
     same = none._replace(latent=problem.loss.y, objective=0.0, dual=0.0)
-    assert _is_next_to_nothing(problem, same, 1e-6)
+    assert is_next_to_nothing(problem, same, 1e-6)
 
 
 @pytest.mark.parametrize("prior", [Laplacian, WeightDecay])

@@ -8,7 +8,7 @@ from mercer.errors import ConvergenceWarning, MercerWarning, warn
 from mercer.estimators.expansion_process import named_outputs
 from mercer.estimators.laplacian_frame import Frame
 from mercer.estimators.laplacian_options import PRIORS
-from mercer.estimators.laplacian_outputs import is_drawn, is_louder
+from mercer.evidence.expansion_outliers import drawn_by_others, is_louder
 from mercer.evidence.expansion_targets import Fitted
 from mercer.likelihoods import Gaussian
 from mercer.likelihoods.spread import far_from_others
@@ -109,11 +109,12 @@ def _warn_of_outliers(frame: Frame, fits: list[Fitted], p: int, is_empty: bool) 
     y = rows.Y[:, p]
     near = ~far_from_others(y, rows.weights)
     f, w, is_open = fit.solution.latent[near], rows.weights[near], frame.is_open
-    if near.all() or not is_drawn(fit.likelihood, y[near], f, w, is_open):
+    drawn = None if near.all() else drawn_by_others(fit.likelihood, y[near], f, w, is_open)
+    if drawn is None:
         return False
-    drawn = "the Gaussian noise is theirs" if is_open else "the functions follow these"
+    how = "the Gaussian noise is theirs" if drawn == "noise" else "the fit follows these"
     warn(
-        f"some targets{which} are far from all others, and {drawn}: predictions and error bars of "
+        f"some targets{which} are far from all others, and {how}: predictions and error bars of "
         f"the others are poor. Leave them out, or take noise with heavier tails: {_HEAVIER}",
         MercerWarning,
     )
@@ -133,9 +134,10 @@ def _warn_of_many(frame: Frame, fits: list[Fitted]) -> None:
     n, most = len(frame.model.rows.Y), max((len(fit.coef) for fit in fits), default=0)
     if n < _FEW or most <= _MANY * n:
         return
-    noise = (
-        "Give the noise if it is known, or" if frame.is_open else "Try a larger noise variance, or"
-    )
+    noise = "Give the noise if it is known, or"
+    if not frame.is_open:
+        size = "variance" if isinstance(fits[0].likelihood, Gaussian) else "scale"
+        noise = f"Try a larger noise {size}, or"
     warn(
         f"{most} functions follow {n} rows, so that hardly anything tells noise from the function, "
         f"and error bars say little. {noise} a wider kernel (one length scale for all columns, if "

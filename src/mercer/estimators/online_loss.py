@@ -8,7 +8,7 @@ import numpy as np
 
 from mercer.errors import MercerWarning, warn
 from mercer.estimators.online_process import HasOnlineProcess
-from mercer.estimators.target_sums import constant_log_density
+from mercer.evidence.target_sums import constant_log_density
 from mercer.inference.online import Before
 from mercer.likelihoods import Custom, Likelihood
 

@@ -21,7 +21,7 @@ from mercer.estimators.online_prequential import (
     numbers_before,
 )
 from mercer.estimators.online_regressor import OnlineGPRegressor
-from mercer.estimators.target_sums import with_row
+from mercer.evidence.target_sums import with_row
 from mercer.inference.online import Before
 
 __all__ = ["ClassRows", "NumberRows", "RowBefore"]

@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_array, validate_data
 from mercer.estimators.inputs import require_numbers, require_targets
 from mercer.estimators.iterative_options import options_of
 from mercer.estimators.memory import require_memory, require_preconditioner
-from mercer.estimators.target_sums import sums_of, with_rows
 from mercer.evidence import best_engine
+from mercer.evidence.target_sums import sums_of, with_rows
 from mercer.kernels import Kernel
 from mercer.likelihoods import Gaussian, Likelihood
 from mercer.posterior import Posterior

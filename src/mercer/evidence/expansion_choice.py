@@ -92,7 +92,7 @@ def _untold(
         )
     if targets.can_be_split and most > rounding_of_first(problem, options.prior):
         return None
-    if targets.can_be_split and problem.zone > 0:
+    if targets.can_be_split and problem.loss.zone > 0:
         zone, remedy = "epsilon of EpsilonInsensitive", "give a smaller epsilon"
         if isinstance(targets.noise, Noise) and targets.noise.shapes_the_loss:
             zone, remedy = f"{zone} is left open, and the one that was found", "give epsilon"

@@ -124,11 +124,6 @@ class ExpansionProblem:
         """Return w loss''(f), (n,)."""
         return self.weighted(self.loss.curvature(f))
 
-    @property
-    def zone(self) -> float:
-        """The residual below which the loss is 0; 0 for losses without such a zone."""
-        return self.loss.zone
-
     def reach(self) -> tuple[Floats, Floats]:
         """Return the least and the greatest pull of each row, (n,) both."""
         low, high = self.loss.reach()
@@ -182,7 +177,7 @@ class ExpansionProblem:
             u = np.where(wrong, 0.0, u)
         else:
             return np.zeros(self.n)
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             room = np.where(u > 0, high / u, np.where(u < 0, low / u, np.inf))
         return u * min(1.0, float(np.min(room)))
 

@@ -53,7 +53,7 @@ class Programme:
         self.problem = problem
         loss = problem.loss
         low, high = problem.reach()
-        self.zone = problem.zone
+        self.zone = problem.loss.zone
         # rows of weight 0 have no pull
         self.kept = np.flatnonzero(high > low)
         self.target = (loss.y - problem.mean)[self.kept]  # (n',)

@@ -119,7 +119,7 @@ class _Points:
 
     def __init__(self, problem: ExpansionProblem, over: Coefficients) -> None:
         self.over, self.x = over, over.none()
-        self._target, self._zone = problem.loss.y - problem.mean, problem.zone
+        self._target, self._zone = problem.loss.y - problem.mean, problem.loss.zone
         low, high = problem.reach()
         bound = np.stack([high, -low])
         # Parts that are held at 0 keep factors of 1, and take no part in anything.

@@ -34,7 +34,7 @@ class _Rounded:
     """The neighbour of a loss that is linear in pieces, about pulls v; see the module's text."""
 
     def __init__(self, problem: ExpansionProblem, v: Floats, mu: float) -> None:
-        self.y, self.v, self.zone = problem.loss.y, v, problem.zone
+        self.y, self.v, self.zone = problem.loss.y, v, problem.loss.zone
         self.low, self.high = problem.reach()
         reach = np.maximum(self.high, -self.low)  # w
         self.mu = mu / np.where(reach > 0.0, reach, 1.0)

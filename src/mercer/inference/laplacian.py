@@ -36,6 +36,7 @@ from numpy.typing import NDArray
 from mercer.compute import blas_for
 from mercer.inference._expansion_problem import Expansion, ExpansionProblem
 from mercer.inference._expansion_reduced import Reduced
+from mercer.inference._expansion_verdict import judged
 from mercer.inference._l1_generation import Generation
 from mercer.inference._l1_path import solve_path
 from mercer.inference._l1_simplex import UnsolvedError
@@ -63,10 +64,6 @@ Prior = type[CoefficientPrior]
 
 PRIORS: tuple[Prior, ...] = (Laplacian, WeightDecay, FeatureSelection)
 
-# Rounding of a loss, in units of the pulls times what residuals are differences of.
-_ROUNDING = 8.0 * float(np.finfo(float).eps)
-# What F - D may be of the loss of labels at f = 0: so much of the tolerance, and at least.
-_NOTHING, _LEAST = 1e-6, 1e-9
 # Weight decay so small, or as large as its inverse, is out of range.
 _FAR = 1e-100
 # Rows to one of the order of a matrix that is as much work as the few columns in use.
@@ -163,7 +160,7 @@ class Solver:
                 return self._decayed(lam)
             if self.prior is FeatureSelection:
                 return self._selected(lam, None if self.start is None else self._begun())
-            return _judged(self.work, self.generation.solve(lam), self.tol)
+            return judged(self.work, self.generation.solve(lam), self.tol)
 
     def path(self, lams: Sequence[float] | Floats) -> list[Expansion]:
         """Return the most probable expansions for penalties that descend.
@@ -184,7 +181,7 @@ class Solver:
         with blas_of(self.problem, self.prior), _programmes_in_words(values[-1]):
             if self.prior is Laplacian:
                 found = solve_path(self.generation, values)
-                return [_judged(self.work, one, self.tol) for one in found]
+                return [judged(self.work, one, self.tol) for one in found]
             for lam in values:
                 decays = self.prior is WeightDecay
                 founds.append(self._decayed(lam) if decays else self._selected(lam, None))
@@ -203,10 +200,10 @@ class Solver:
     def _selected(self, lam: float, start: Expansion | None) -> Expansion:
         tell = self._tell if self.report is not None else None
         found = solve_reweighted(self.work.problem, self.generation, lam, start, tell)
-        return _judged(self.work, found, self.tol)
+        return judged(self.work, found, self.tol)
 
     def _decayed(self, lam: float) -> Expansion:
-        found = _judged(self.work, self.ridge.solve(lam, self.tol), self.tol)
+        found = judged(self.work, self.ridge.solve(lam, self.tol), self.tol)
         try:
             if self.report is not None:
                 self.report(found)
@@ -240,47 +237,6 @@ def _programmes_in_words(lam: float) -> Iterator[None]:
             f"{failed}, with penalties down to {lam:.3g}. A smaller prior_scale, another kernel, "
             "or noise of another size or kind may make it one that can be"
         ) from failed
-
-
-def _judged(work: Reduced, found: Expansion, tol: float) -> Expansion:
-    """Return a solution of the problem that was given, with its status.
-
-    It is certified also where F is next to nothing, which no relative gap can tell: where the
-    functions without a penalty pass through all observations, F is what rounding of them and of f
-    makes of nothing; where they separate labels, F falls for ever, towards 0. It is not where D is
-    above F, of which no more than rounding can be true.
-    """
-    found, problem = work.restored(found), work.given
-    if found.status == "interrupted":
-        return found
-    if found.dual - found.objective > tol * abs(found.objective):
-        found = found._replace(status="stopped")
-    if found.status == "stopped" and _is_next_to_nothing(problem, found, tol):
-        found = found._replace(status="certified")
-    return found
-
-
-def _is_next_to_nothing(problem: ExpansionProblem, found: Expansion, tol: float) -> bool:
-    """Whether what is left of an objective, or of the gap for labels, cannot be told from 0.
-
-    Heavy rows prove nothing of the others: of numbers each row has to have no more than rounding of
-    its own size, or of the median row's, as a row near 0 may be a difference of what others are
-    sums of; elsewhere weights are capped at their median.
-    """
-    loss, w = problem.loss, problem.weights
-    light = np.ones(problem.n) if w is None else np.minimum(w, np.median(w[w > 0]))
-    if loss.is_of_labels:
-        least = max(tol * _NOTHING, _LEAST) * float(light @ loss.values(np.zeros(problem.n)))
-        return found.objective - max(found.dual, 0.0) <= least
-    size = np.abs(loss.y) + np.abs(problem.mean) + np.abs(found.latent)
-    off = _ROUNDING * np.maximum(size, np.median(size if w is None else size[w > 0]))
-    steep = np.abs(loss.pull(found.latent))
-    if loss.kind == "linear":  # f may be on the flat piece of a loss, beside one that is not
-        beside = loss.values(found.latent - off) + loss.values(found.latent + off) > 0.0
-        steep = np.where(beside, np.max(np.abs(loss.reach()), axis=0), 0.0)
-    losses, nothing = loss.values(found.latent), steep * off
-    penalty = found.objective - float(np.sum(problem.weighted(losses)))
-    return problem.everywhere(losses <= nothing) and penalty <= float(light @ nothing)
 
 
 def _check_start(problem: ExpansionProblem, start: Expansion | None) -> None:

@@ -19,7 +19,7 @@ from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import Pipeline
 
 from mercer.estimators.regressor import BayesianRegressor
-from mercer.estimators.target_sums import moments_of
+from mercer.evidence.target_sums import moments_of
 from mercer.likelihoods import Gaussian
 from mercer.metrics.checks import columns
 from mercer.metrics.gaussian import (

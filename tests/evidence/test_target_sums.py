@@ -8,7 +8,7 @@ from scipy.stats import norm
 
 import mercer
 from mercer import GPRegressor, OnlineGPRegressor
-from mercer.estimators.target_sums import (
+from mercer.evidence.target_sums import (
     constant_log_density,
     moments_of,
     sums_of,
