@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import mercer
 from mercer.cli.model import TableModel
 from mercer.kernels import RBF, Exponential
-from mercer.likelihoods import Laplace
+from mercer.likelihoods import Gaussian, Laplace
 
 _SPEC = importlib.util.spec_from_file_location(
     "stream_support", Path(__file__).with_name("stream_support.py")
@@ -285,6 +285,18 @@ def test_a_basis_that_is_much_too_small_is_told_once_and_at_the_end(run, tmp_pat
     assert len(said) == 1 and "too small; the model" in said[0]
     enough = support.regression(tmp_path / "enough.mercer", max_basis=40)
     assert "too small" not in run("stream", "--model", enough, stdin=text).stderr
+
+
+def test_a_constant_that_does_better_is_told_once(run, tmp_path):
+    path = support.regression(tmp_path / "m.mercer", likelihood=Gaussian(1e-6))
+    text = support.as_json(support.make_rows(400)).encode()
+    said = run("stream", "--model", path, stdin=text).stderr.splitlines()
+    told = [line for line in said if "and a constant with their mean and deviation has" in line]
+    assert len(told) == 1 and told[0].startswith("mercer: note: line 180: the 200 rows so far ")
+    assert "for which there is --forget;" in told[0] and "--restarts 5" in told[0]
+    assert "StudentT" not in told[0] and "n_init" not in told[0] and "max_basis" not in told[0]
+    fine = support.regression(tmp_path / "fine.mercer")
+    assert "constant" not in run("stream", "--model", fine, stdin=text).stderr
 
 
 def test_a_mark_at_the_beginning_is_not_part_of_a_name(stream):

@@ -20,7 +20,7 @@ from mercer import (
 from mercer.errors import MercerWarning
 from mercer.estimators.online_start import sample_of
 from mercer.inference.online import OnlineProcess
-from mercer.kernels import RBF, Tanh
+from mercer.kernels import RBF, Linear, Tanh
 from mercer.likelihoods import Gaussian, Laplace, Probit
 
 from .online_cases import (
@@ -105,7 +105,8 @@ def test_the_sample_is_a_first_batch_and_rows_spread_over_all_others():
     assert len(sample_of(100_000, 701)) == 701
     for n in (30, 249, 250, 251, 500):
         np.testing.assert_array_equal(sample_of(n, 10), np.arange(n))
-    assert len(sample_of(501, 10)) == 500
+    for n in range(500, 1100, 7):  # rows that are taken twice would have no noise
+        assert len(np.unique(sample_of(n, 10))) == 500
 
 
 def test_a_daily_course_of_many_months_is_seen():
@@ -136,11 +137,25 @@ def test_one_target_too_large_for_any_model_is_skipped_whenever_it_comes(wild, c
     assert abs(fitted.predict([[1.5]])[0] - np.sin(1.5)) < 0.1
 
 
-def test_targets_that_are_all_too_large_are_refused():
+@pytest.mark.parametrize("unit", [1e-160, 1e-100, 1e-75, 1e71, 1e100, 1e200])
+def test_targets_that_are_all_too_large_or_too_small_are_refused(unit):
+    """Those near 0 are no model of the others."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0.0, 6.0, (200, 1))
+    y = unit * (np.sin(X[:, 0]) + 0.1 * rng.standard_normal(200))
     with pytest.raises(ValueError, match="other units"):
-        OnlineGPRegressor(n_init=5).partial_fit(
-            np.arange(5.0)[:, None], 1e200 * np.arange(1.0, 6.0)
-        )
+        OnlineGPRegressor(max_basis=20).partial_fit(X, y)
+    if 1e-140 < unit < 1e140:
+        model = OnlineGPRegressor(max_basis=20, normalize_y=True).fit(X, y)
+        assert abs(model.predict([[1.5]])[0] / unit - np.sin(1.5)) < 0.1
+
+
+def test_a_kernel_may_vanish_beside_noise_that_does_not():
+    rows = np.array([[0.0], [1e-80], [1.0], [2.0]])
+    model = OnlineGPRegressor(Linear(), Gaussian(0.1), mean="zero").partial_fit(rows, rows[:, 0])
+    assert model.predict([[2.0]])[0] == pytest.approx(2.0 * 5.0 / 5.1)
+    with pytest.raises(ValueError, match="1e-140 is the least"):
+        OnlineGPRegressor(1e-150 * RBF(1.0), Gaussian(1e-152)).partial_fit(rows, 1e-75 * rows[:, 0])
 
 
 @pytest.mark.parametrize(

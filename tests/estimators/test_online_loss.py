@@ -118,6 +118,16 @@ def test_an_outlier_is_not_blamed_on_the_basis():
     assert not told(lambda: model.partial_fit(X[:200], y[:200]))  # once
 
 
+def test_rows_around_those_with_an_outlier_count():
+    X, y = TIME, COURSE.copy()
+    y[700] = 1e6
+    model = course()
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        in_chunks(model, 50, X, y)
+    assert sorted("too small" in str(each.message) for each in found)[-1]
+
+
 # --- a constant that does better ------------------------------------------------------------------
 
 CONSTANT = (
@@ -148,7 +158,18 @@ def test_a_model_that_is_as_good_as_a_constant_is_not_told():
     assert not told(lambda: few.partial_fit(X[:199], noise[:199]))
 
 
-@pytest.mark.parametrize("of", ["counts", "own", "labels", "posterior", "level"])
+def test_weights_that_are_one_over_variances_are_not_compared():
+    X = RNG.uniform(0.0, 6.0, (600, 1))
+    y = 0.1 * np.sin(X[:, 0]) + 1e-3 * RNG.standard_normal(600)
+    model = OnlineGPRegressor(0.01 * RBF(1.0), Gaussian(1.0), max_basis=50)
+    assert not told(lambda: model.partial_fit(X, y, np.full(600, 1e6)))
+    assert np.max(np.abs(model.predict(X) - 0.1 * np.sin(X[:, 0]))) < 1e-3
+    sure = OnlineGPRegressor(0.01 * RBF(1.0), Gaussian(1e-12), max_basis=50)
+    with pytest.warns(MercerWarning, match=CONSTANT):
+        sure.partial_fit(X, y, np.ones(600))
+
+
+@pytest.mark.parametrize("of", ["counts", "own", "labels", "posterior", "level", "rounding"])
 def test_densities_that_do_not_compare_are_not_compared(of):
     X = RNG.uniform(size=(300, 1))
     y = np.repeat([0.0, 40.0, 80.0], 100)
@@ -165,6 +186,7 @@ def test_densities_that_do_not_compare_are_not_compared(of):
         model = OnlineGPRegressor.from_posterior(first.posterior_, Gaussian(1.0), max_basis=9)
     else:
         model, y = OnlineGPRegressor(kernel, Gaussian(1e-4), mean="zero"), np.full(300, 5.0)
+        y[::2] += 2e-15 * (of == "rounding")
     assert not told(lambda: model.partial_fit(X, y))
 
 

@@ -5,7 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.evidence.expansion_outliers import drawn_by_others, few_that_make, is_louder, scale_of
+from mercer.evidence.expansion_outliers import (
+    few_that_make,
+    is_louder,
+    poor_because_of_others,
+    scale_of,
+)
 from mercer.likelihoods import EpsilonInsensitive, Gaussian, Huber, Laplace
 
 Y = np.random.default_rng(0).normal(size=200)
@@ -63,4 +68,4 @@ def test_noise_ten_times_the_residuals_is_too_loud(variance, so):
 def test_what_is_poor_because_of_others(left, noise, is_open, poor):
     y = np.where(np.arange(200) % 2, 1.0, -1.0)
     f = y - np.sqrt(left)
-    assert drawn_by_others(Gaussian(noise), y, f, ONES, is_open) == poor
+    assert poor_because_of_others(Gaussian(noise), y, f, ONES, is_open) == poor

@@ -50,8 +50,8 @@ def test_density_of_a_constant_by_scipy():
     mean, deviation = Y.mean(axis=0), Y.std(axis=0)
     wanted = np.mean(np.sum(norm.logpdf(Y, mean, deviation), axis=1))
     assert constant_log_density(sums_of(Y, None)) == pytest.approx(wanted, rel=1e-12)
-    assert constant_log_density(sums_of(np.full((5, 1), 3.0), None)) == np.inf
-    assert constant_log_density(sums_of(np.empty((0, 1)), None)) == np.inf
+    assert np.isnan(constant_log_density(sums_of(np.full((5, 1), 3.0), None)))
+    assert np.isnan(constant_log_density(sums_of(np.empty((0, 1)), None)))
 
 
 def test_parts_add_up_to_the_whole_to_the_last_bit():

@@ -8,7 +8,6 @@ from threadpoolctl import threadpool_info
 
 from mercer.inference._columns import ArrayColumns, KernelColumns
 from mercer.inference._expansion_problem import ExpansionProblem
-from mercer.inference._expansion_verdict import is_next_to_nothing
 from mercer.inference._l1_generation import Generation
 from mercer.inference._l1_simplex import UnsolvedError
 from mercer.inference.laplacian import (
@@ -304,13 +303,6 @@ def test_labels_that_a_line_separates_may_have_unlike_weights(name, prior):
         assert solve(problem, prior, 0.01).status == "certified"
 
 
-def test_a_bound_above_the_objective_of_labels_proves_nothing():
-    problem = Case("logistic").problem()
-    found = solve(problem, lam=0.3)
-    above = found._replace(dual=(1.0 + 1e-3) * found.objective)
-    assert not is_next_to_nothing(problem, above, 1e-6)
-
-
 def test_a_heavy_number_proves_nothing_of_the_others():
     x, weights = np.linspace(-2.0, 2.0, 30), np.ones(30)
     weights[4], columns = 1e12, KernelColumns(RBF(0.5), x[:, None])
@@ -357,19 +349,6 @@ def test_what_a_cubic_leaves_is_told_from_rounding():
     columns = KernelColumns(RBF(1.0), t[:, None])
     found = solve(ExpansionProblem.of(columns, Gaussian(1.0), y, H=H), lam=1e-9)
     assert len(found.indices)
-
-
-def test_a_loss_that_is_left_at_light_rows_is_something():
-    problem = ExpansionProblem.of(
-        ArrayColumns(np.eye(3)), Laplace(1.0), np.array([1e6, 1.0, 1.0]), weights=[1e12, 1.0, 1.0]
-    )
-    found = solve(problem, lam=1e-3)
-    none = found._replace(
-        indices=found.indices[:0], coef=found.coef[:0], latent=np.array([1e6, 0.0, 0.0])
-    )
-    assert not is_next_to_nothing(problem, none._replace(objective=2.0, dual=0.0), 1e-6)
-    same = none._replace(latent=problem.loss.y, objective=0.0, dual=0.0)
-    assert is_next_to_nothing(problem, same, 1e-6)
 
 
 @pytest.mark.parametrize("prior", [Laplacian, WeightDecay])

@@ -214,6 +214,7 @@ _INSTEAD = [
     (r", which noise of heavy tails such as StudentT\(\) stands", ""),
     (r"for which there is forget;", "for which there is --forget;"),
     (r"choose them by more rows \(.*\)", "fit anew to more rows"),
+    (r", or raise max_basis$", ", or a larger --max-basis"),
     (
         r"(?:Give the noise if it is|Try a larger noise) \w+, or a wider kernel .* GPRegressor",
         "Try another --kernel, or --method gp",

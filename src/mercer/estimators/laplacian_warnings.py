@@ -8,7 +8,7 @@ from mercer.errors import ConvergenceWarning, MercerWarning, warn
 from mercer.estimators.expansion_process import named_outputs
 from mercer.estimators.laplacian_frame import Frame
 from mercer.estimators.laplacian_options import PRIORS
-from mercer.evidence.expansion_outliers import drawn_by_others, is_louder
+from mercer.evidence.expansion_outliers import is_louder, poor_because_of_others
 from mercer.evidence.expansion_targets import Fitted
 from mercer.likelihoods import Gaussian
 from mercer.likelihoods.spread import far_from_others
@@ -108,11 +108,13 @@ def _warn_of_outliers(frame: Frame, fits: list[Fitted], p: int, is_empty: bool) 
         return False
     y = rows.Y[:, p]
     near = ~far_from_others(y, rows.weights)
-    f, w, is_open = fit.solution.latent[near], rows.weights[near], frame.is_open
-    drawn = None if near.all() else drawn_by_others(fit.likelihood, y[near], f, w, is_open)
-    if drawn is None:
+    if near.all():
         return False
-    how = "the Gaussian noise is theirs" if drawn == "noise" else "the fit follows these"
+    f, w = fit.solution.latent[near], rows.weights[near]
+    poor = poor_because_of_others(fit.likelihood, y[near], f, w, frame.is_open)
+    if poor is None:
+        return False
+    how = "the Gaussian noise is theirs" if poor == "noise" else "the fit follows these"
     warn(
         f"some targets{which} are far from all others, and {how}: predictions and error bars of "
         f"the others are poor. Leave them out, or take noise with heavier tails: {_HEAVIER}",

@@ -114,10 +114,10 @@ class OnlineGPClassifier(LearnsOnline, BayesianClassifier):
 
     Hyperparameters are those with the highest evidence, summed over the classes, of Laplace's
     method; for a step, of expectation propagation. `fit` takes max(n_init, 500) rows for that,
-    the first ones and as many spread over all others. `partial_fit` starts at once with a kernel
-    that is given, of which nothing is learned then; else rows wait until there are `n_init`,
-    whatever the chunks they come in, and the first `n_init` choose it. Before that there are no
-    predictions. Ctrl-C in a fit keeps what was learned.
+    half of them the first ones, half spread over all others. `partial_fit` starts at once with a
+    kernel that is given, of which nothing is learned then; else rows wait until there are
+    `n_init`, whatever the chunks they come in, and the first `n_init` choose it. Before that there
+    are no predictions. Ctrl-C in a fit keeps what was learned.
 
     Under a step (``Probit(0.0)``) a label that contradicts all that is known is next to impossible,
     and yet learned, by a large change: a variance is never 0, so that nothing is quite certain.

@@ -16,7 +16,7 @@ from mercer.estimators.memory import require_basis, require_sweeps
 from mercer.estimators.nested import column_names
 from mercer.estimators.online_loss import NoticesLosses
 from mercer.estimators.online_options import check_online_options, engine_options
-from mercer.estimators.online_start import Start, moderate, sample_of, taken
+from mercer.estimators.online_start import Start, sample_of, taken
 from mercer.estimators.preparation import all_or_nothing
 from mercer.estimators.rows import Rows
 from mercer.estimators.search import report_of
@@ -90,7 +90,7 @@ class LearnsOnline(NoticesLosses):
             if self.n_sweeps > 1 and self.recycle == "sites":
                 require_sweeps(len(rows.Y), self.max_basis)
             some = taken(rows, sample_of(len(rows.Y), self.n_init))
-            self._begin(self._chosen(X, moderate(some)), rows.multioutput)
+            self._begin(self._chosen(X, some), rows.multioutput)
             report = report_of(self)
             before, stopped = self._pass(rows, report, np.flatnonzero(rows.kept))
             whole = len(before.log_density) == len(rows.Y)
@@ -158,9 +158,9 @@ class LearnsOnline(NoticesLosses):
         """Learn rows until all are, or Ctrl-C is heard.
 
         Returns what was predicted of each, and whether Ctrl-C was heard: it may have come while
-        the last of them were learned. There is a warning of those that were skipped if `numbers`
-        says which they are to the user, -1 for one of an earlier call, one if the basis is much
-        too small, and one if a constant would have done better.
+        the last of them were learned. If `numbers` says which they are to the user, -1 for one of
+        an earlier call, there is a warning of those that were skipped, and one if a constant would
+        have done better; and always one if the basis is much too small.
         """
         process, n, stop = self._process, len(rows.Y), threading.Event()
         self._posterior = None
@@ -174,10 +174,10 @@ class LearnsOnline(NoticesLosses):
                 if stop.is_set():
                     break
         before = Before(*(np.concatenate(each) for each in zip(*parts, strict=True)))
-        if numbers is not None:
+        if numbers is not None:  # else the rows are known, and were predicted before
             self._warn_of_skipped(before, numbers)
+            self._warn_of_constant()
         self._warn_of_losses()
-        self._warn_of_constant()
         return before, stop.is_set()
 
     def _warn_of_skipped(self, before: Before, numbers: Whole | None = None) -> None:
@@ -267,8 +267,7 @@ class LearnsOnline(NoticesLosses):
                 every = self._with_waiting(rows)
                 start = self._complete(X, rows.Y.shape[1])
                 if start is None and len(every.Y) >= self.n_init:
-                    some = moderate(taken(every, slice(self.n_init)))
-                    start, waited = self._chosen(X, some), self.n_init
+                    start, waited = self._chosen(X, taken(every, slice(self.n_init))), self.n_init
                 if start is None:
                     self._waiting = {"X": every.X, "Y": every.Y, "weights": every.weights}
                     return rows, _unknown(rows)

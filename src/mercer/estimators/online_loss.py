@@ -33,8 +33,9 @@ class NoticesLosses(HasOnlineProcess):
 
     `_lost` has the nats that about a thousand rows, the last ones, have lost of a function, how
     many rows these are, and the loss a row at the last warning, 0 if there was none. What `prune`
-    costs, which was asked for, is not among them, and an outlier begins the count anew. `below` is
-    1 once it was told that a constant does better.
+    costs, which was asked for, is not among them, nor what rows cost among which is an outlier.
+    `told_constant` is 1 once it was told that a constant does better, or there are weights: powers
+    of densities do not compare with a constant's.
     """
 
     max_basis: int
@@ -43,25 +44,32 @@ class NoticesLosses(HasOnlineProcess):
 
     def _learned(self, X: Any, Y: Any, weights: Any) -> Before:
         """Let the process learn some rows, and count what they cost."""
-        process, lost = self._process, dict(self._losses())
+        process, lost = self._process, self._losses()
         start = process.projection_loss
         before = process.learn(X, Y, weights)
-        lost["nats"] += (process.projection_loss - start) / len(process.scale)
-        lost["rows"] += len(Y)
-        powers = 1.0 if weights is None else weights
-        if np.any(before.log_density < powers * (self._constant() - _WILD)):
-            lost["nats"], lost["rows"] = 0.0, 0.0
-        elif lost["rows"] >= 2 * _LATELY:
+        is_weighted = weights is not None and bool(np.any(weights != 1.0))
+        if is_weighted:
+            lost["told_constant"] = 1.0
+        if is_weighted or not np.any(before.log_density < self._constant() - _WILD):
+            lost["nats"] += (process.projection_loss - start) / len(process.scale)
+            lost["rows"] += len(Y)
+        if lost["rows"] >= 2 * _LATELY:
             lost["nats"], lost["rows"] = lost["nats"] / 2.0, lost["rows"] / 2.0
         self._lost = lost
         return before
 
     def _losses(self) -> dict[str, float]:
         """Return `_lost`, of which files of earlier versions do not have all."""
-        return {"nats": 0.0, "rows": 0.0, "told": 0.0, "below": 0.0, **vars(self).get("_lost", {})}
+        return {
+            "nats": 0.0,
+            "rows": 0.0,
+            "told": 0.0,
+            "told_constant": 0.0,
+            **vars(self).get("_lost", {}),
+        }
 
     def _constant(self) -> float:
-        """Return the log density of a row under a constant model, -inf if that is not known.
+        """Return the log density of a row under a constant model, NaN if that is not known.
 
         That is of labels, of counts and densities of the user's own, whose values do not compare
         with a normal density's, of targets that never vary, and where learning went on from a
@@ -69,9 +77,8 @@ class NoticesLosses(HasOnlineProcess):
         """
         sums, likelihood = vars(self).get("_target_sums"), self.likelihood_
         if sums is None or likelihood.counts_events or isinstance(likelihood, Custom):
-            return -np.inf
-        constant = constant_log_density(sums)
-        return constant if np.isfinite(constant) else -np.inf
+            return np.nan
+        return constant_log_density(sums)
 
     def _loss_a_row(self) -> float:
         """Return the nats a row and function that are lost lately, 0 unless that is too much.
@@ -102,18 +109,18 @@ class NoticesLosses(HasOnlineProcess):
     def _warn_of_constant(self) -> None:
         """Warn once if a constant would have predicted all rows so far better."""
         lost, process = self._losses(), self._process
-        if lost["below"] or process.n_seen < _FEWEST:
+        if lost["told_constant"] or process.n_seen < _FEWEST:
             return
         constant, own = self._constant(), process.mean_log_density
         if not own < constant - _BELOW:
             return
-        self._lost = {**lost, "below": 1.0}
+        self._lost = {**lost, "told_constant": 1.0}
         warn(
             f"the {process.n_seen} rows so far had a log density of {own:.3g} on average when they "
             f"were predicted, and a constant with their mean and deviation has {constant:.3g}: "
-            "predictions are off, or their error bars too narrow. Some targets may be outliers, "
-            "which noise of heavy tails such as StudentT() stands; the function may drift, for "
-            "which there is forget; or kernel and noise do not suit these rows: choose them by "
-            "more rows (fit, or a larger n_init), with n_restarts=5",
+            "predictions are off, or their error bars far too narrow or too wide. Some targets may "
+            "be outliers, which noise of heavy tails such as StudentT() stands; the function may "
+            "drift, for which there is forget; or kernel and noise do not suit these rows: choose "
+            "them by more rows (fit, or a larger n_init), with n_restarts=5, or raise max_basis",
             MercerWarning,
         )

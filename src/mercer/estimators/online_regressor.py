@@ -110,8 +110,8 @@ class OnlineGPRegressor(LearnsOnline, BayesianRegressor):
     n_basis_ : int
         Their number.
     n_seen_ : int
-        How many rows have been learned, those of weight 0 left out; while rows wait for `n_init`,
-        how many do.
+        How many rows have been learned, or skipped with a warning, those of weight 0 left out;
+        while rows wait for `n_init`, how many do.
     projection_loss_ : float
         What all projections and removals have cost, in nats: the sum of their divergences.
     log_evidence_ : float

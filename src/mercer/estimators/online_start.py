@@ -27,14 +27,15 @@ from mercer.likelihoods import Gaussian, Likelihood
 from mercer.means import Mean
 from mercer.selection.subset import spread_rows
 
-__all__ = ["Start", "moderate", "sample_of", "start_of_classes", "start_of_regression", "taken"]
+__all__ = ["Start", "sample_of", "start_of_classes", "start_of_regression", "taken"]
 
 Floats = NDArray[np.float64]
 
 # How many rows of a fit choose the hyperparameters, if `n_init` is not more.
 _SAMPLE = 500
-# The largest size of a target that a model can be of: its variance is squared.
-_LARGEST = 1e70
+# The largest size of a target that an on-line process can be of, whose square is the largest of its
+# prior variances; but what is no more than so many times the median size is no outlier.
+_LARGEST, _FAR = 1e70, 1e10
 
 
 class Start(NamedTuple):
@@ -75,15 +76,6 @@ def taken(rows: Rows, some: NDArray[np.intp] | slice) -> Rows:
     return Rows(rows.X[some], Y, weights, np.ones(len(Y), dtype=bool), rows.multioutput)
 
 
-def moderate(rows: Rows) -> Rows:
-    """Return the rows without outliers that are too large for any model, all if none is moderate.
-
-    One such target is no reason to refuse all others: when it is learned it is told of.
-    """
-    some = np.all(np.abs(rows.Y) <= _LARGEST, axis=1)
-    return taken(rows, np.flatnonzero(some)) if some.any() else rows
-
-
 def start_of_regression(
     estimator: Any,
     kernel: Kernel | None,
@@ -93,7 +85,7 @@ def start_of_regression(
     columns: list[str] | None,
 ) -> Start:
     """Return the model of a regression as these rows choose it, as `GPRegressor` would."""
-    report, estimator = report_of(estimator), Asked(estimator)
+    report, estimator, rows = report_of(estimator), Asked(estimator), _moderate(rows)
     inference = chosen_engine(estimator, likelihood)
     tell(report, f"choosing hyperparameters by {len(rows.Y)} rows")
     if inference == "exact":
@@ -146,6 +138,16 @@ def start_of_classes(
     outputs = rows.Y.shape[1]
     ended = max(1, optimum.n_iterations), optimum.status, optimum.value
     return Start(*objective.unpack(optimum.theta), np.ones(outputs), *ended)
+
+
+def _moderate(rows: Rows) -> Rows:
+    """Return the rows without outliers that are too large for any model.
+
+    One such target is no reason to refuse all others: when it is learned it is told of.
+    """
+    sizes = np.abs(rows.Y)
+    some = np.all(sizes <= np.maximum(_LARGEST, _FAR * np.median(sizes, axis=0)), axis=1)
+    return taken(rows, np.flatnonzero(some)) if some.any() else rows
 
 
 def _undetermined(rows: Rows) -> bool:

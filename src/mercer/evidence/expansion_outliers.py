@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from mercer.likelihoods import EpsilonInsensitive, Gaussian, Huber, Laplace, Likelihood
 from mercer.likelihoods.spread import median_of
 
-__all__ = ["Few", "drawn_by_others", "few_that_make", "is_louder", "scale_of"]
+__all__ = ["Few", "few_that_make", "is_louder", "poor_because_of_others", "scale_of"]
 
 Floats = NDArray[np.float64]
 
@@ -20,11 +20,11 @@ Floats = NDArray[np.float64]
 _WIDE, _MOST = 3.0, 0.25
 # Noise of more than so many times the mean square of the residuals is not theirs.
 _LOUD = 10.0
-# Of targets without the few far out: estimated noise of more than so many times what is left of
-# them is that of the few, and what is left is no noise if it is more than so many times that given.
-_ABOVE, _BEYOND = 4.0, 4.0
-# Functions that leave more of them than so many times their variance are worse than none; and
-# beside noise that was given poor, if they leave more than this part.
+# How many times what is left of targets, without the few far out, estimated noise is above it if it
+# is that of the few; and how many times noise that was given what is left is, if it is no noise.
+_ABOVE = 4.0
+# Functions that leave more than so many times the variance of these targets are worse than none;
+# beside noise that was given they are poor if they leave more than this part of it.
 _WORSE, _POOR = 1.25, 0.5
 
 
@@ -71,20 +71,21 @@ def is_louder(noise: Likelihood, residuals: Floats, weights: Floats, k: int) -> 
     return scale_of(noise) > float(np.sqrt(_LOUD * left))
 
 
-def drawn_by_others(
+def poor_because_of_others(
     noise: Likelihood, y: Floats, f: Floats, weights: Floats, is_open: bool
 ) -> Literal["noise", "fit"] | None:
     """Return what is poor at targets (n,) because of others, far from these, which are left out.
 
     "noise" that was estimated is far above what f leaves of these targets. The "fit" is poor if f
-    leaves more than there was, or, beside noise that was given, far more than that.
+    leaves more than their variance; beside noise that was given, if it leaves far more than that
+    noise and more than half of the variance.
     """
     left = float(np.average((y - f) ** 2, weights=weights))
     own = scale_of(noise) ** 2
     away = y - np.average(y, weights=weights)
     variance = float(np.average(away**2, weights=weights))
     if not is_open:
-        return "fit" if left > max(_BEYOND * own, _POOR * variance) else None
+        return "fit" if left > max(_ABOVE * own, _POOR * variance) else None
     if own > _ABOVE * left:
         return "noise"
     return "fit" if left > _WORSE * variance else None

@@ -17,6 +17,8 @@ Floats = NDArray[np.float64]
 
 # The largest size of a target that is summed.
 _LARGEST = 1e140
+# The deviation of targets that is rounding, in units of their mean.
+_ROUNDING = 8.0 * float(np.finfo(float).eps)
 
 
 def sums_of(Y: Floats, weights: Floats | None) -> Floats:
@@ -62,11 +64,11 @@ def constant_log_density(sums: Floats) -> float:
     """Return the log density of a row on average, all outputs together, under a constant model.
 
     That is a normal distribution with the mean and the deviation of the targets: -ln(2 pi e s^2)/2
-    of each output, and infinite if one never varies, or there is no row.
+    of each output, and NaN if one varies by rounding at most, or there is no row.
     """
     if not np.all(sums[1] > 0):
-        return np.inf
-    _, std = moments_of(sums)
-    if not np.all(std > 0):
-        return np.inf
+        return np.nan
+    mean, std = moments_of(sums)
+    if not np.all(std > _ROUNDING * np.abs(mean)):
+        return np.nan
     return float(-np.sum(np.log(std) + 0.5 * np.log(2.0 * np.pi * np.e)))

@@ -184,12 +184,8 @@ def _fit(problem: ExpansionProblem, free: FreeBasis, target: Floats) -> tuple[Fl
     Least squares, but where the loss grows no faster than residuals do: a fit that is near to the
     least sum of these, or none at all, since one outlier could make all other residuals large.
     """
-
-    def left(coordinates: Floats) -> tuple[Floats, Floats]:
-        return coordinates, target - free.basis @ coordinates
-
-    first, rest = left(free.coordinates(target))
-    found, rest = left(first + free.coordinates(rest))  # once more, for rounding
+    rest = target.copy()
+    found = free.remove(rest)
     # row by row: heavy rows tell nothing of what is left of others
     size = np.abs(target) + np.abs(free.H) @ (np.abs(free.mix) @ np.abs(found))
     if problem.everywhere(np.abs(rest) <= _EXACT * size):
@@ -201,7 +197,6 @@ def _fit(problem: ExpansionProblem, free: FreeBasis, target: Floats) -> tuple[Fl
     for _ in range(_ROUNDS):
         far = np.abs(tries[-1][1])
         root = np.sqrt(w / (far + 1e-3 * float(np.average(far, weights=w)) + _EPS))
-        tries.append(
-            left(np.linalg.lstsq(root[:, None] * free.basis, root * target, rcond=None)[0])
-        )
+        again = np.linalg.lstsq(root[:, None] * free.basis, root * target, rcond=None)[0]
+        tries.append((again, target - free.basis @ again))
     return min(tries, key=lambda one: float(w @ np.abs(one[1])))

@@ -13,8 +13,6 @@ __all__ = ["is_next_to_nothing", "judged"]
 _ROUNDING = 8.0 * float(np.finfo(float).eps)
 # What F - D may be of the loss of labels at f = 0: so much of the tolerance, and at least.
 _NOTHING, _LEAST = 1e-6, 1e-9
-# A label is told for good where its loss is no more than this part of that at f = 0.
-_APART = 1e-6
 
 
 def judged(work: Reduced, found: Expansion, tol: float) -> Expansion:
@@ -39,9 +37,10 @@ def is_next_to_nothing(problem: ExpansionProblem, found: Expansion, tol: float) 
     """Whether what is left of an objective, or of the gap for labels, cannot be told from 0.
 
     Heavy rows prove nothing of the others, be they one or most: the penalty, and the gap, are
-    compared with sums in which all rows have the least weight. Of numbers each row has to have no
-    more than rounding of its own size, or of the median row's, as a row near 0 may be a difference
-    of what others are sums of.
+    compared with sums in which all rows have the least weight. Where functions without a penalty
+    tell labels apart, each row has to have next to nothing of its loss at f = 0. Of numbers each
+    has to have no more than rounding of its own size, or of the median row's, as a row near 0 may
+    be a difference of what others are sums of.
     """
     loss, w = problem.loss, problem.weights
     least = np.ones(problem.n) if w is None else np.where(w > 0, np.min(w[w > 0]), 0.0)
@@ -52,16 +51,12 @@ def is_next_to_nothing(problem: ExpansionProblem, found: Expansion, tol: float) 
         nothing = max(tol * _NOTHING, _LEAST) * at_0
         if abs(found.objective - max(found.dual, 0.0)) <= float(least @ nothing):
             return True
-        # else labels that functions without a penalty tell apart, each of them: F falls for ever
-        light = least if w is None else np.minimum(w, np.median(w[w > 0]))
-        so = problem.everywhere(losses <= _APART * at_0)
-        so = so and found.objective <= float(light @ nothing)
-        return so and penalty <= float(least @ nothing)
-    size = np.abs(loss.y) + np.abs(problem.mean) + np.abs(found.latent)
-    off = _ROUNDING * np.maximum(size, np.median(size if w is None else size[w > 0]))
-    steep = np.abs(loss.pull(found.latent))
-    if loss.kind == "linear":  # f may be on the flat piece of a loss, beside one that is not
-        beside = loss.values(found.latent - off) + loss.values(found.latent + off) > 0.0
-        steep = np.where(beside, np.max(np.abs(loss.reach()), axis=0), 0.0)
-    nothing = steep * off
+    else:
+        size = np.abs(loss.y) + np.abs(problem.mean) + np.abs(found.latent)
+        off = _ROUNDING * np.maximum(size, np.median(size if w is None else size[w > 0]))
+        steep = np.abs(loss.pull(found.latent))
+        if loss.kind == "linear":  # f may be on the flat piece of a loss, beside one that is not
+            beside = loss.values(found.latent - off) + loss.values(found.latent + off) > 0.0
+            steep = np.where(beside, np.max(np.abs(loss.reach()), axis=0), 0.0)
+        nothing = steep * off
     return problem.everywhere(losses <= nothing) and penalty <= float(least @ nothing)

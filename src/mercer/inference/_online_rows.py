@@ -23,7 +23,7 @@ _STEPS = 100
 # Standard deviations of a function, in steps of a probit or of the logistic function, at the most,
 # whose averages of powers are compiled.
 _WIDEST = 1000.0
-# Prior variances at the most: the recursion multiplies two of them.
+# Prior variances at the most, and its inverse at the least: the recursion multiplies two of them.
 _LARGEST = 1e140
 
 
@@ -41,11 +41,6 @@ def block_of(
     features : array of shape (b, r)
         Explicit functions, of a degenerate process phi(x) itself.
     covariances : int
-
-    Raises
-    ------
-    ValueError
-        If prior variances are too large for what is made of them.
     """
     b, shape = len(X), Y.shape
     values, variances = np.empty((b, 0)), np.zeros(b)
@@ -53,12 +48,6 @@ def block_of(
         # In one call: what rows of the block have with each other is found twice, which costs less
         # than a call for each half.
         values, variances = kernel(X, rows), np.array(kernel.diag(X), dtype=float)
-        if not np.all(variances <= _LARGEST):
-            raise ValueError(
-                f"the kernel has variances up to {np.max(variances):.3g} at the rows, of which "
-                f"doubles do not hold the squares with what is made of them: {_LARGEST:.0e} is the "
-                "most. Give the targets in other units, with a kernel and a likelihood for these"
-            )
     mean, spread = np.zeros(shape), np.zeros((b, covariances))
     return Block(values, variances, features, Y, np.zeros(shape), w, mean, spread, np.zeros(b))
 
@@ -69,7 +58,14 @@ def learn_rows(A: Arrays, rules: Rules, block: Block, likelihood: Likelihood) ->
     The points there are have the first columns of the block's kernel matrix, in their order. One
     compiled loop where the likelihood has a `compiled_site`, and rows a weight that it takes
     (`_takes`). Else a call of `Tilted.moments` for each step of each row.
+
+    Raises
+    ------
+    ValueError
+        If prior variances are too large, or with the noise too small, for what is made of them.
     """
+    if block.kernel.shape[1]:
+        _require_sizes(float(np.max(block.variances)), likelihood)
     old = A.m
     site = likelihood.compiled_site()
     if site is None or not _takes(site, block) or not recursion().COMPILED:
@@ -81,6 +77,24 @@ def learn_rows(A: Arrays, rules: Rules, block: Block, likelihood: Likelihood) ->
         done = recursion().advance(A, rules, block, kind, site[1], old, done)
         if A.whole[2]:
             refresh(A)
+
+
+def _require_sizes(variance: float, likelihood: Likelihood) -> None:
+    """Raise ValueError for a largest prior variance whose square or its inverse is no double.
+
+    A small one may be beside noise that is not.
+    """
+    noise = likelihood.new_variance if isinstance(likelihood, Gaussian) else np.inf
+    if 1.0 / _LARGEST <= max(variance, noise) and variance <= _LARGEST:
+        return
+    limit = f"{_LARGEST:.0e} is the most"
+    if variance < 1.0:
+        limit = f"{1.0 / _LARGEST:.0e} is the least, unless there is more noise"
+    raise ValueError(
+        f"the kernel has variances up to {variance:.3g} at the rows, of which doubles do not hold "
+        f"the squares with what is made of them: {limit}. Give the targets in other units, with a "
+        "kernel and a likelihood for these"
+    )
 
 
 def _takes(site: tuple[str, Floats], block: Block) -> bool:

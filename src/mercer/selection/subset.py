@@ -52,12 +52,14 @@ def random_subset(X: Any, m: int, rng: np.random.Generator | int | None = None) 
 
 
 def spread_rows(n: int, count: int) -> NDArray[np.intp]:
-    """Return `count` of n rows, in their order; all if there are no more.
+    """Return `count` different ones of n rows, in their order; all if there are no more.
 
     One of each of as many stretches of the rows, at places that have no period: rows may be sorted,
     and may alternate.
     """
     if n <= count:
         return np.arange(n)
-    k = np.arange(count)
-    return np.asarray((k + (k * _GOLDEN) % 1.0) * (n / count), dtype=np.intp)
+    k = np.arange(count + 1)
+    ends = k * n // count  # at least a row apart
+    place = (k[:-1] * _GOLDEN) % 1.0
+    return ends[:-1] + np.asarray(place * np.diff(ends), dtype=np.intp)
