@@ -296,7 +296,7 @@ def test_a_constant_that_does_better_is_told_once(run, tmp_path):
     assert "for which there is --forget;" in told[0] and "--restarts 5" in told[0]
     assert "StudentT" not in told[0] and "n_init" not in told[0] and "max_basis" not in told[0]
     fine = support.regression(tmp_path / "fine.mercer")
-    assert "constant" not in run("stream", "--model", fine, stdin=text).stderr
+    assert "a constant with" not in run("stream", "--model", fine, stdin=text).stderr
 
 
 def test_a_mark_at_the_beginning_is_not_part_of_a_name(stream):
