@@ -51,12 +51,14 @@ class Fit:
         return self.determined
 
 
-def told(fit, n=100, far=False, robust=False, noise=False, status="converged"):
+def told(fit, n=100, far=False, robust=False, noise=False, status="converged", weight=1.0):
     """Return the warnings of a fit to n targets."""
     y = np.linspace(-1.0, 1.0, n)[:, None]
     if far:
         y[0] = 1e3
-    frame = SimpleNamespace(model=SimpleNamespace(rows=SimpleNamespace(Y=y, weights=np.ones(n))))
+    frame = SimpleNamespace(
+        model=SimpleNamespace(rows=SimpleNamespace(Y=y, weights=np.full(n, weight)))
+    )
     end = SimpleNamespace(machines=[SimpleNamespace(fit=fit)], status=status)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -73,6 +75,12 @@ def test_functions_are_many_by_how_many_coefficients_rows_determine(far, robust,
     assert f"{limit} coefficients to follow 100 rows" in text
     assert ("Some targets are far" in text) == (far and not robust)
     assert ("robust=True" in text) != robust
+
+
+def test_weights_that_count_rows_more_than_once_are_named():
+    (text,) = told(Fit(90, 80.0), weight=2.0)
+    assert text.endswith("let those that mean precision average 1") and "2 on average" in text
+    assert not any("average" in one for one in told(Fit(90, 80.0), weight=1.1))
 
 
 @pytest.mark.parametrize("noise", [False, True])

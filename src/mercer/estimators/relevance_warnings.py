@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import MercerWarning, warn
@@ -20,6 +21,8 @@ __all__ = ["warn_if_empty", "warn_of_far", "warn_of_many"]
 # Functions are many where rows determine more coefficients than this part of their number, or than
 # the other where some targets are far from all others; of fewer rows nobody expects much.
 _MANY, _OUTLIERS, _FEW = 0.5, 0.1, 20
+# The average of weights from which on rows are taken for repeated ones with equal targets.
+_HEAVY = 1.2
 
 
 def warn_if_empty(
@@ -71,10 +74,16 @@ def warn_of_many(frame: Frame, end: Ended, is_robust: bool, has_noise: bool) -> 
         why = "Some targets are far" if is_far else "If targets are far"
         why = f"{why} from all others: robust=True leaves these to the noise. Otherwise"
     noise = "give more `noise`" if has_noise else "give `noise`"
+    average = float(np.mean(rows.weights))
+    heavy = ""
+    if average > _HEAVY:
+        heavy = f". The weights, {average:.2g} on average, count rows as if they were repeated, "
+        heavy += "without noise of their own: let those that mean precision average 1"
     warn(
         f"the functions have {determined:.0f} coefficients to follow {n} rows with, and error bars "
         f"say little. {why} {noise}, or try a wider kernel or GPRegressor, whose error "
-        "bars hold better where columns are so many that nothing tells noise from the function",
+        "bars hold better where columns are so many that nothing tells noise from the function"
+        f"{heavy}",
         MercerWarning,
     )
 
