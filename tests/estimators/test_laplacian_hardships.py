@@ -6,6 +6,8 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.datasets import make_blobs
+from sklearn.metrics import log_loss
 
 import mercer
 from mercer import (
@@ -355,3 +357,17 @@ def test_what_heavy_labels_leave_unproved_of_the_others_is_told_of():
     with pytest.warns(ConvergenceWarning, match="the gap that is proved is"):
         model.fit(X, y, sample_weight=weights)
     assert model.gap_ > model.tol and model.status_ == "stopped"
+
+
+@pytest.mark.parametrize("seed", [0, 2])
+def test_classes_far_apart_are_told_by_their_probabilities(seed):
+    """The curvature of a probit vanishes there, and error bars would be infinite."""
+    X, y = make_blobs(200, centers=2, random_state=seed, cluster_std=0.6)
+    model = LaplacianProcessClassifier(
+        likelihood="quadratic_soft_margin", n_penalties=10, n_folds=3
+    ).fit(X[::2], y[::2])
+    p = model.predict_proba(X[1::2])
+    assert model.score(X[1::2], y[1::2]) > 0.97
+    assert log_loss(y[1::2], p) < 0.1
+    _, std = model.predict_latent(X[1::2], return_std=True)
+    assert np.max(std) < 100.0

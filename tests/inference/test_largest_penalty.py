@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mercer.inference._columns import ArrayColumns
+from mercer.inference import _largest_penalty
+from mercer.inference._columns import ArrayColumns, KernelColumns
 from mercer.inference._expansion_problem import ExpansionProblem
 from mercer.inference.laplacian import largest_penalty, solve
+from mercer.kernels import RBF
 from mercer.likelihoods import Laplace
 
 from .expansion_cases import (
@@ -56,3 +58,25 @@ def test_largest_penalty_of_targets_that_are_the_mean():
     problem = ExpansionProblem.of(ArrayColumns(np.ones((3, 2))), Laplace(1.0), np.zeros(3))
     assert largest_penalty(problem) == 0.0
     assert solve(problem, lam=1.0).objective == 0.0
+
+
+def test_targets_that_are_tied_at_the_median_do_not_go_in_circles():
+    """Of counts most rows are at kinks; the simplex method alone did not come back."""
+    X = np.random.default_rng(3).normal(size=(80, 2))
+    y = np.random.default_rng(1).poisson(0.15, 80).astype(float)
+    for width, most in ((0.5, 1.0), (2.8, 1e-7)):
+        columns = KernelColumns(RBF(width), X)
+        problem = ExpansionProblem.of(columns, Laplace(1.0), y, H=np.ones((80, 1)))
+        largest = largest_penalty(problem)
+        assert 0.0 < largest < most
+        found = solve(problem, lam=max(1.001 * largest, 1e-4))
+        assert found.status == "certified" and not len(found.indices)
+
+
+def test_a_programme_that_the_simplex_method_gives_up_is_solved_otherwise(monkeypatch):
+    case = Case("laplace", free=True)
+    wanted = largest_penalty(case.problem())
+    monkeypatch.setattr(_largest_penalty, "_PIVOTS", 0)
+    assert largest_penalty(case.problem()) == pytest.approx(wanted, rel=1e-6)
+    monkeypatch.setattr(_largest_penalty, "_INTERIOR", 0)
+    assert largest_penalty(case.problem()) >= wanted * (1.0 - 1e-9)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import cvxpy
 import numpy as np
 import pytest
 
+from mercer.inference._columns import KernelColumns
+from mercer.inference._expansion_problem import ExpansionProblem
 from mercer.inference._l1_generation import Generation
 from mercer.inference._l1_simplex import UnsolvedError
 from mercer.inference.laplacian import solve
+from mercer.kernels import RBF
 from mercer.priors import FeatureSelection, Laplacian
 
 from .expansion_cases import (
@@ -84,3 +88,34 @@ def test_a_programme_that_is_given_up_is_the_last(name, solved, monkeypatch):
     )
     assert whole.objective * (1 - 1e-9) <= found.objective <= begin * (1 + 1e-9)
     np.testing.assert_allclose(found.latent, values_at(found, case), atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("seed", "width", "name", "scale"),
+    [
+        (2, 0.05, "logistic", 1.0),
+        (6, 0.3, "quadratic_soft_margin", 1.0),
+    ],
+)
+def test_what_rounding_hides_of_functions_without_a_penalty_is_not_certified(
+    seed, width, name, scale
+):
+    """Their slope is 0 but for rounding, and what it gains over a long way is not."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(40, 1))
+    y = np.where(np.sin(2.0 * X[:, 0]) + 0.3 * rng.normal(size=40) > 0, 1.0, -1.0)
+    H = np.ones((40, 1))
+    problem = ExpansionProblem.of(KernelColumns(RBF(width), X), NOISES[name], y, H=H)
+    found = solve(problem, FeatureSelection, problem.loss.unit / scale)
+    A = np.column_stack([RBF(width)(X)[:, found.indices], H])
+    theta = cvxpy.Variable(A.shape[1])
+    margin = cvxpy.multiply(y, A @ theta)
+    loss = cvxpy.logistic(-margin) if name == "logistic" else cvxpy.square(cvxpy.pos(1 - margin))
+    convex = found.penalties @ cvxpy.abs(theta[:-1])
+    cvxpy.Problem(cvxpy.Minimize(cvxpy.sum(loss) + convex)).solve(solver="CLARABEL")
+    # a bound for the tangent problem is one for the fall of F from where it touches
+    own = problem.value(found.latent) + found.penalties @ np.abs(found.coef)
+    best = problem.value(A @ theta.value) + found.penalties @ np.abs(theta.value[:-1])
+    assert best < own * (1.0 - 1e-4)  # Clarabel goes further with the same functions
+    assert found.status == "stopped"
+    assert found.objective - found.dual >= (own - best) * (1.0 - 1e-6)

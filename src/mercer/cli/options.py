@@ -107,8 +107,8 @@ def checked_prior(name: str | None) -> str | None:
 
 def checked_scale(value: float | None) -> float | None:
     """Return a scale, a positive number, or say what is wrong with it."""
-    if value is not None and not 1e-100 <= value <= 1e100:
-        raise typer.BadParameter(f"a positive number from 1e-100 to 1e100 is wanted, got {value:g}")
+    if value is not None and not 1e-70 <= value <= 1e70:
+        raise typer.BadParameter(f"a positive number from 1e-70 to 1e70 is wanted, got {value:g}")
     return value
 
 

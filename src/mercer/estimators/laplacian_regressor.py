@@ -162,9 +162,10 @@ class LaplacianProcessRegressor(LaplacianProcess, BayesianRegressor):
     error bars included. More than 5000 rows are sampled for that, more than 1000 to compare
     kernels. With the noise given the prior scale alone is chosen, and the other way round: noise is
     the penalty times a given prior scale, and at least that of the residuals where no function is
-    in use. There is a warning if the last penalty of the path makes it too large. Several
-    targets share the kernel and have all else of their own; their noise is in units of
-    ``predictive_.scale``.
+    in use. There is a warning if the last penalty of the path makes it too large; where the kernel
+    is searched too, a scale that is far too large leads to one that is too wide, without a
+    warning. Several targets share the kernel and have all else of their own; their noise is in
+    units of ``predictive_.scale``.
 
     Ctrl-C ends the search with the best kernel so far, the cross-validation with the folds that are
     done, and the solver with what it has and the gap that is proved for it.

@@ -23,6 +23,8 @@ Floats = NDArray[np.float64]
 _AT_KINK = 1e-10
 # Conditions that are added at once to the programme of the largest penalty.
 _CONDITIONS = 50
+# Steps at the most: of the simplex method, in units of variables and conditions, and of the other.
+_PIVOTS, _INTERIOR = 10, 300
 
 
 def largest_penalty(problem: ExpansionProblem) -> float:
@@ -89,19 +91,31 @@ def _least_slope(problem: ExpansionProblem, low: Floats, high: Floats) -> float 
         rest = np.concatenate([rest, A.T @ (fixed + _spread(problem.n, free, middle)) / unit])
         chosen = np.concatenate([chosen, new])
         ones = np.ones((len(rest), 1))
-        found: Any = linprog(
+        x = _solved(
             np.append(np.zeros(len(free)), 1.0),
             np.block([[rows, -ones], [-rows, -ones]]),
             np.concatenate([-rest, rest]),
             None if H is None else np.append(H[free].T * width, np.zeros((H.shape[1], 1)), axis=1),
             None if H is None else -H.T @ (fixed + _spread(problem.n, free, middle)),
             [(-1.0, 1.0)] * len(free) + [(0.0, None)],
-            method="highs",
         )
-        if found.x is None:
+        if x is None:
             return None
-        u = fixed + _spread(problem.n, free, middle + width * found.x[:-1])
-        slopes, least = _slopes(problem, u), float(found.x[-1])
+        u = fixed + _spread(problem.n, free, middle + width * x[:-1])
+        slopes, least = _slopes(problem, u), float(x[-1])
+
+
+def _solved(*programme: Any) -> Floats | None:
+    """Return a solution of a linear programme, None where neither method finds one.
+
+    Rounding can make the simplex method go in circles; interior points do not.
+    """
+    steps = _PIVOTS * sum(programme[1].shape)
+    for method, limit in (("highs-ds", steps), ("highs-ipm", _INTERIOR)):
+        found: Any = linprog(*programme, method=method, options={"maxiter": limit})
+        if found.status == 0:
+            return np.asarray(found.x)
+    return None
 
 
 def _spread(n: int, places: NDArray[np.intp], values: Floats) -> Floats:

@@ -15,10 +15,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logit, ndtri
 
 from mercer.likelihoods import Likelihood, Probit
 
-__all__ = ["Calibration", "calibrate", "narrowing"]
+__all__ = ["Calibration", "calibrate", "narrowing", "surest"]
 
 Floats = NDArray[np.float64]
 
@@ -51,6 +52,12 @@ def narrowing(link: Likelihood, var: Floats) -> Floats:
     Exact for the probit, MacKay's approximation for the logistic function.
     """
     return np.sqrt(1.0 + (1.0 if isinstance(link, Probit) else np.pi / 8.0) * var)
+
+
+def surest(link: Likelihood, total: float) -> float:
+    """Return the latent value at which a label has the probability (N + 1)/(N + 2) (Platt)."""
+    p = (total + 1.0) / (total + 2.0)
+    return float(ndtri(p) if isinstance(link, Probit) else logit(p))
 
 
 def calibrate(

@@ -17,12 +17,13 @@ what the dual of the last problem certifies: a certificate of stationarity, not 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mercer.inference._expansion_problem import Expansion, ExpansionProblem
-from mercer.inference._l1_generation import Generation
+from mercer.inference._l1_generation import Generation, shrinkage
 from mercer.inference._l1_simplex import UnsolvedError
 
 __all__ = ["solve_reweighted"]
@@ -102,7 +103,8 @@ class _Reweighting:
             return best._replace(dual=0.0, status="stopped")
         # What C could fall by at the most.
         tangent = float(penalties[best.indices] @ np.abs(best.coef))
-        left = max(self.problem.value(best.latent) + tangent - found.dual, 0.0)
+        bound = self.bound(found, penalties)
+        left = max(self.problem.value(best.latent) + tangent - bound, 0.0)
         new = self.expansion(found, best.n_passes + found.n_passes)
         fall = best.objective - new.objective
         enough = self.generation.tol * max(abs(best.objective), _TINY)
@@ -121,6 +123,22 @@ class _Reweighting:
             n_passes=new.n_passes,
             n_columns=new.n_columns,
         )
+
+    def bound(self, found: Expansion, penalties: Floats) -> float:
+        """Return a value of the dual problem: no C with these penalties is less.
+
+        Columns without a penalty have slope 0 in a solution, but for rounding, and their
+        coefficients may be as large as is wanted of that: pulls for a proof have none at all.
+        """
+        free = np.flatnonzero(penalties == 0.0)
+        if not len(free):
+            return found.dual
+        H, A = self.problem.H, self.generation.columns.take(free)
+        resting = replace(self.problem, H=A if H is None else np.hstack([H, A]))
+        u = resting.balanced(found.pull)
+        slopes = np.abs(self.generation.columns.products(u[:, None])[:, 0])
+        u = shrinkage(slopes, penalties) * u
+        return max(self.generation.restricted.dual(each) for each in (u, np.zeros_like(u)))
 
     def slopes(self, coef: Floats) -> Floats:
         """Return the penalties of the tangent at coefficients."""
