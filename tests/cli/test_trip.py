@@ -119,7 +119,7 @@ def test_an_expansion_has_the_prior_and_the_noise_that_are_asked_for(run, data, 
     for wrong, text in (
         (["--prior", "flat"], "'flat' is not one of: laplacian, weight_decay"),
         (["--likelihood", "logistic"], "none of those of --method laplacian: gaussian, laplace"),
-        (["--prior-scale", "0"], "a positive number from 1e-100 to 1e100 is wanted, got 0"),
+        (["--prior-scale", "0"], "a positive number from 1e-70 to 1e70 is wanted, got 0"),
         (["--prior-scale", "nan"], "is wanted, got nan"),
     ):
         assert text in run(*fit, *wrong, code=2).stderr
