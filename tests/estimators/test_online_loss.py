@@ -125,7 +125,7 @@ def test_rows_around_those_with_an_outlier_count():
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         in_chunks(model, 50, X, y)
-    assert sorted("too small" in str(each.message) for each in found)[-1]
+    assert any("too small" in str(each.message) for each in found)
 
 
 # --- a constant that does better ------------------------------------------------------------------

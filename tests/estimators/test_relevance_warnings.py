@@ -79,7 +79,8 @@ def test_functions_are_many_by_how_many_coefficients_rows_determine(far, robust,
 
 def test_weights_that_count_rows_more_than_once_are_named():
     (text,) = told(Fit(90, 80.0), weight=2.0)
-    assert text.endswith("let those that mean precision average 1") and "2 on average" in text
+    assert text.endswith("let weights that mean precision average 1")
+    assert "Rows count 2 times on average, by sample_weight or as equal rows" in text
     assert not any("average" in one for one in told(Fit(90, 80.0), weight=1.1))
 
 

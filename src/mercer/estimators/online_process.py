@@ -81,7 +81,7 @@ class HasOnlineProcess(StorableEstimator, FittedProcess):
 
     @property
     def n_seen_(self) -> int:
-        """How many rows have been learned; of those that choose the model, how many wait."""
+        """How many rows have been learned, or skipped; of those that choose the model, who wait."""
         waiting = vars(self).get("_waiting")
         if waiting is not None:
             return len(waiting["Y"])

@@ -61,8 +61,8 @@ def sample_of(n: int, n_init: int) -> NDArray[np.intp]:
     """Return which of n rows choose the hyperparameters of a `fit`: max(n_init, 500) of them.
 
     Half are the first ones, one after the other, since spread rows step over what changes within
-    fewer than n / 500 of them, such as a daily course. Half are spread over all others, since rows
-    may be sorted.
+    fewer than n / count of them, such as a daily course. Half are spread over all others, since
+    rows may be sorted.
     """
     count = max(int(n_init), _SAMPLE)
     first = min(n, count // 2)
@@ -146,7 +146,7 @@ def _moderate(rows: Rows) -> Rows:
     One such target is no reason to refuse all others: when it is learned it is told of.
     """
     sizes = np.abs(rows.Y)
-    some = np.all(sizes <= np.maximum(_LARGEST, _FAR * np.median(sizes, axis=0)), axis=1)
+    some = np.all(sizes / _FAR <= np.maximum(_LARGEST / _FAR, np.median(sizes, axis=0)), axis=1)
     return taken(rows, np.flatnonzero(some)) if some.any() else rows
 
 

@@ -21,7 +21,7 @@ __all__ = ["warn_if_empty", "warn_of_far", "warn_of_many"]
 # Functions are many where rows determine more coefficients than this part of their number, or than
 # the other where some targets are far from all others; of fewer rows nobody expects much.
 _MANY, _OUTLIERS, _FEW = 0.5, 0.1, 20
-# The average of weights from which on rows are taken for repeated ones with equal targets.
+# How often a row counts on average, by its weight or as equal ones, from which on that is told.
 _HEAVY = 1.2
 
 
@@ -77,8 +77,8 @@ def warn_of_many(frame: Frame, end: Ended, is_robust: bool, has_noise: bool) -> 
     average = float(np.mean(rows.weights))
     heavy = ""
     if average > _HEAVY:
-        heavy = f". The weights, {average:.2g} on average, count rows as if they were repeated, "
-        heavy += "without noise of their own: let those that mean precision average 1"
+        heavy = f". Rows count {average:.2g} times on average, by sample_weight or as equal rows, "
+        heavy += "like rows without noise of their own: let weights that mean precision average 1"
     warn(
         f"the functions have {determined:.0f} coefficients to follow {n} rows with, and error bars "
         f"say little. {why} {noise}, or try a wider kernel or GPRegressor, whose error "

@@ -20,8 +20,8 @@ Floats = NDArray[np.float64]
 _WIDE, _MOST = 3.0, 0.25
 # Noise of more than so many times the mean square of the residuals is not theirs.
 _LOUD = 10.0
-# How many times what is left of targets, without the few far out, estimated noise is above it if it
-# is that of the few; and how many times noise that was given what is left is, if it is no noise.
+# Estimated noise of more than so many times what is left of the other targets is that of the few
+# far out; so is what is left of the others, if it is so many times the noise that was given.
 _ABOVE = 4.0
 # Functions that leave more than so many times the variance of these targets are worse than none;
 # beside noise that was given they are poor if they leave more than this part of it.
@@ -77,7 +77,7 @@ def poor_because_of_others(
     """Return what is poor at targets (n,) because of others, far from these, which are left out.
 
     "noise" that was estimated is far above what f leaves of these targets. The "fit" is poor if f
-    leaves more than their variance; beside noise that was given, if it leaves far more than that
+    leaves 1.25 times their variance; beside noise that was given, if it leaves far more than that
     noise and more than half of the variance.
     """
     left = float(np.average((y - f) ** 2, weights=weights))

@@ -76,7 +76,7 @@ def margin_spread(
     """Return the spread of the coefficients of margins in the units of the link.
 
     There is none where these tell nothing of the labels. Curvatures are those at latent values
-    that tell a label with no more than the probability which the calibration takes for certain:
+    that tell a label with a probability of (N + 1)/(N + 2) at the most, N the weight of all rows:
     beyond it they vanish, and the error bars of labels that are far apart would be infinite.
     """
     if calibration.bars[0] == 0.0:

@@ -61,7 +61,8 @@ def _sides(problem: ExpansionProblem, f: Floats) -> tuple[Floats, Floats]:
 def _least_slope(problem: ExpansionProblem, low: Floats, high: Floats) -> float | None:
     """Return the least max_j |Phi_j'u| over pulls low <= u <= high with H'u = 0.
 
-    None where rounding has left no such pulls: of targets that are huge beside the others.
+    None where rounding has left no such pulls, as of targets that are huge beside the others, or
+    they are not found within the limit of steps.
     """
     free = np.flatnonzero(high > low)
     u = 0.5 * (low + high)
@@ -108,7 +109,7 @@ def _least_slope(problem: ExpansionProblem, low: Floats, high: Floats) -> float 
 def _solved(*programme: Any) -> Floats | None:
     """Return a solution of a linear programme, None where neither method finds one.
 
-    Rounding can make the simplex method go in circles; interior points do not.
+    Rounding can make the simplex method go in circles, which interior points do not know.
     """
     steps = _PIVOTS * sum(programme[1].shape)
     for method, limit in (("highs-ds", steps), ("highs-ipm", _INTERIOR)):

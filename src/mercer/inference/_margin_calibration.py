@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logit, ndtri
+from scipy.special import ndtri
 
 from mercer.likelihoods import Likelihood, Probit
 
@@ -55,9 +55,13 @@ def narrowing(link: Likelihood, var: Floats) -> Floats:
 
 
 def surest(link: Likelihood, total: float) -> float:
-    """Return the latent value at which a label has the probability (N + 1)/(N + 2) (Platt)."""
-    p = (total + 1.0) / (total + 2.0)
-    return float(ndtri(p) if isinstance(link, Probit) else logit(p))
+    """Return the latent value at which a label has the probability (N + 1)/(N + 2), N = `total`.
+
+    By Laplace's rule of succession that is what N labels, all the same, tell of another.
+    """
+    if isinstance(link, Probit):
+        return float(-ndtri(1.0 / (total + 2.0)))
+    return float(np.log1p(total))
 
 
 def calibrate(

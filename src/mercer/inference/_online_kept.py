@@ -28,7 +28,7 @@ class KeptProcess:
     kernel, likelihood, mean_function : the model
     scale : (P,) the units of the outputs
     rules : Rules, which decide about points
-    n_seen : how many rows have been learned
+    n_seen : how many rows have been learned, or skipped
     """
 
     kernel: Kernel
@@ -88,7 +88,7 @@ class KeptProcess:
 
     @property
     def mean_log_density(self) -> float:
-        """That of a row of weight 1 on average, 0 before there are any."""
+        """The log predictive density of a row of weight 1 on average, 0 before there are any."""
         return self.log_evidence / (self._arrays.sums[2] or 1.0)
 
     def posterior(self) -> Posterior:

@@ -82,7 +82,7 @@ def learn_rows(A: Arrays, rules: Rules, block: Block, likelihood: Likelihood) ->
 def _require_sizes(variance: float, likelihood: Likelihood) -> None:
     """Raise ValueError for a largest prior variance whose square or its inverse is no double.
 
-    A small one may be beside noise that is not.
+    A small one may be beside Gaussian noise that is not; other noise is not asked.
     """
     noise = likelihood.new_variance if isinstance(likelihood, Gaussian) else np.inf
     if 1.0 / _LARGEST <= max(variance, noise) and variance <= _LARGEST:

@@ -128,7 +128,8 @@ class _Reweighting:
         """Return a value of the dual problem: no C with these penalties is less.
 
         Columns without a penalty have slope 0 in a solution, but for rounding, and their
-        coefficients may be as large as is wanted of that: pulls for a proof have none at all.
+        coefficients may be as large as is wanted of that: pulls for a proof have none at all,
+        where those of `found` were shrunk by the other columns only.
         """
         free = np.flatnonzero(penalties == 0.0)
         if not len(free):
