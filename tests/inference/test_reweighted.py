@@ -119,3 +119,19 @@ def test_what_rounding_hides_of_functions_without_a_penalty_is_not_certified(
     assert best < own * (1.0 - 1e-4)  # Clarabel goes further with the same functions
     assert found.status == "stopped"
     assert found.objective - found.dual >= (own - best) * (1.0 - 1e-6)
+
+
+def test_an_interruption_before_the_first_tangent_proves_nothing(monkeypatch):
+    """What is proved of the Laplacian problem is no bound of this one."""
+    problem, calls = Case("gaussian").problem(), []
+    solved = Generation.solve
+
+    def second(self, lam):
+        calls.append(lam)
+        if len(calls) > 1:
+            raise KeyboardInterrupt
+        return solved(self, lam)
+
+    monkeypatch.setattr(Generation, "solve", second)
+    found = solve(problem, FeatureSelection, 0.5)
+    assert found.status == "interrupted" and found.dual == 0.0 < found.objective

@@ -66,8 +66,8 @@ dual_objective_, gap_, status_, posterior_, predictive_, path_, history_, n_iter
         As in `LaplacianProcessRegressor`, lists for several classes where those are for several
         targets. `coef_` and the objectives are those of what is minimised. Where functions separate
         the labels the objective falls towards 0, and so `status_` is "certified" too if it is above
-        the dual one by no more than 1e-9 of what it is at f = 0, or 1e-6 `tol` of that; weights
-        above the median count as the median there.
+        the dual one by no more than 1e-9 of what it is at f = 0, or 1e-6 `tol` of that, with all
+        weights at the least of them; or if each row's loss is no more of its own there.
     n_features_in_, feature_names_in_ : as in `GPClassifier`
 
     See Also

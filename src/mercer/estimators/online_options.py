@@ -116,7 +116,8 @@ def require_one_noise(likelihood: Any) -> None:
     if isinstance(likelihood, Gaussian) and not likelihood.parameters:
         raise ValueError(
             "variances of known rows cannot be given for rows that are yet to come. Give "
-            "Gaussian(1.0) with sample_weight=1/variance, by which a row has its own variance"
+            "Gaussian(Parameter(1.0, fixed=True)) with sample_weight=1/variance, by which a row "
+            "has its own variance"
         )
 
 

@@ -69,7 +69,8 @@ class OnlineGPRegressor(LearnsOnline, BayesianRegressor):
     likelihood : Likelihood or None, default None
         The noise: None learns one Gaussian variance. Any of `mercer.likelihoods` that is of
         numbers; what is left open of it is learned too. Known variances are given as
-        ``sample_weight=1/variance`` with ``Gaussian(1.0)``.
+        ``sample_weight=1/variance`` with ``Gaussian(Parameter(1.0, fixed=True))``: `fit` would
+        learn a variance that is not fixed.
     max_basis : int, default 100
         How many basis vectors there may be. A warning says so if they are much too few: if about
         the last thousand rows have each lost 0.3 nats and more. Inputs that move on, such as time,

@@ -156,9 +156,7 @@ class _Reweighting:
         return self.measured(found._replace(n_passes=n_passes, status=""))
 
     def measured(self, at: Expansion) -> Expansion:
-        """Return an expansion with F of this prior; its own dual is that of another problem."""
+        """Return an expansion with F of this prior, of which its dual proves nothing: 0."""
         prior = -self.problem.loss.unit * float(np.sum(np.expm1(-np.abs(at.coef) / self.scale)))
         objective = self.problem.value(at.latent) + prior
-        return at._replace(
-            objective=objective, dual=min(at.dual, objective), penalties=self.slopes(at.coef)
-        )
+        return at._replace(objective=objective, dual=0.0, penalties=self.slopes(at.coef))
