@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -74,3 +77,27 @@ def two_threads(monkeypatch):
             pytest.skip("the threads of this BLAS cannot be set")
         assert thread_count() == 2
         yield
+
+
+@pytest.fixture
+def ctrl_c():
+    """A function that presses Ctrl-C the first time it is called, and returns when it was heard.
+
+    The thread that hears it is the main one, which waits for the caller where that is another: on a
+    busy machine searches could end before it has its turn. It is heard also where the tests run in
+    the background, to which Ctrl-C means nothing.
+    """
+    default = signal.default_int_handler
+    before = signal.signal(signal.SIGINT, default)
+    pressed = threading.Lock()
+
+    def press():
+        if pressed.acquire(blocking=False):
+            os.kill(os.getpid(), signal.SIGINT)
+            end = time.monotonic() + 60.0
+            while signal.getsignal(signal.SIGINT) is not default and time.monotonic() < end:
+                time.sleep(0.001)
+
+    yield press
+    assert signal.getsignal(signal.SIGINT) is default, "the handler was not put back"
+    signal.signal(signal.SIGINT, before)

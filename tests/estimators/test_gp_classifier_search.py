@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import threading
-import time
 import warnings
 
 import numpy as np
@@ -14,7 +10,6 @@ import pytest
 from mercer import GPClassifier
 from mercer.errors import BoundWarning, ConvergenceWarning
 from mercer.estimators.classification import prepare_classes
-from mercer.estimators.interruption import heard
 from mercer.kernels import RBF
 from mercer.params import Parameter
 
@@ -32,14 +27,6 @@ def test_classes_at_once_end_as_one_after_the_other():
     np.testing.assert_allclose(
         several.predict_proba(X_NEW), one.predict_proba(X_NEW), rtol=0, atol=1e-4
     )
-
-
-@pytest.fixture(autouse=True)
-def listening():
-    """Ctrl-C is heard, also where the tests run in the background, to which it means nothing."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 def test_every_class_has_hyperparameters_of_its_own():
@@ -60,22 +47,17 @@ def test_reports_count_the_starts_of_all_classes(capsys):
 
 @pytest.mark.parametrize("n_jobs", [None, 2])
 @pytest.mark.parametrize("y", [TWO, THREE], ids=["two", "three"])
-def test_ctrl_c_keeps_the_best_so_far(y, n_jobs):
+def test_ctrl_c_keeps_the_best_so_far(y, n_jobs, ctrl_c):
     if len(set(y)) == 2 and n_jobs:
         pytest.skip("one search is not shared out")
 
-    pressed = threading.Lock()
-
     def interrupt(start, count, value, best):
-        # once: two searches may both come to their third evaluation
-        if count == 3 and pressed.acquire(blocking=False):
-            os.kill(os.getpid(), signal.SIGINT)
+        if count == 3:
+            ctrl_c()
 
-    before = signal.getsignal(signal.SIGINT)
     stopped = model(verbose=interrupt, n_jobs=n_jobs)
     with pytest.warns(ConvergenceWarning, match="interrupted"):
         stopped.fit(X, y)
-    assert signal.getsignal(signal.SIGINT) is before
     assert stopped.status_ == "interrupted"
     assert stopped.score(X, y) > 0.6
     np.testing.assert_allclose(stopped.predict_proba(X_NEW).sum(axis=1), 1.0)
@@ -136,15 +118,3 @@ def test_another_number_of_classes_begins_as_a_cold_start_does(multi_class):
     mine, wanted = (prepare_classes(each, X, THREE, None).objectives for each in (warm, cold))
     for each, other in zip(mine, wanted, strict=True):
         np.testing.assert_array_equal(each.theta, other.theta)
-
-
-def test_the_second_ctrl_c_is_heard():
-    before = signal.getsignal(signal.SIGINT)
-    stop = threading.Event()
-    with pytest.raises(KeyboardInterrupt), heard(stop):
-        os.kill(os.getpid(), signal.SIGINT)
-        assert stop.wait(1.0)
-        os.kill(os.getpid(), signal.SIGINT)
-        time.sleep(1.0)
-        raise AssertionError("not reached")
-    assert signal.getsignal(signal.SIGINT) is before

@@ -308,3 +308,14 @@ def test_classes_that_cannot_be_held_out_are_not_calibrated():
     assert model.calibration_.shape == (3, 2)
     assert np.sum(np.all(model.calibration_ == [1.0, 0.0], axis=1)) == 1
     np.testing.assert_allclose(np.sum(model.predict_proba(X), axis=1), 1.0)
+
+
+@pytest.mark.parametrize("prior", ["laplacian", "feature_selection"])
+def test_logistic_probabilities_of_classes_far_apart_are_sure(prior):
+    """Where labels are certain their curvature vanishes, and error bars must not drown them."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 40)
+    X = rng.normal(size=(80, 2)) + 8.0 * y[:, None]
+    model = LaplacianProcessClassifier(RBF(4.0), "logistic", prior=prior).fit(X, y)
+    sure = model.predict_proba(X)[np.arange(80), y]
+    assert np.min(sure) > 0.9 and np.mean(-np.log(sure)) < 0.05

@@ -283,6 +283,32 @@ def test_repeated_inputs_and_constant_columns():
     assert len(np.unique(X[model.basis_indices_], axis=0)) == model.n_active_
 
 
+@pytest.mark.parametrize("noise", [Laplace(), EpsilonInsensitive(0.1, 1.0)])
+@pytest.mark.parametrize("seed", [3, 5])
+def test_a_median_that_ties_hold_has_no_functions(noise, seed):
+    """The first penalty is rounding, and below it programmes cannot be told apart, or solved."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.uniform(-5, 5, (80, 1)), rng.poisson(0.5, 80).astype(float)
+    assert np.mean(y == 0) > 0.5
+    for units in (1.0, 1e-6):
+        own = replaced(noise, units)
+        with pytest.warns(UndeterminedWarning, match="so many targets are the same"):
+            model = LaplacianProcessRegressor(RBF(4.0), own, optimizer=None).fit(X, units * y)
+        assert model.status_ == "certified" and not len(model.basis_indices_)
+        # of a zone any constant to its edge is as near
+        np.testing.assert_allclose(model.predict(X[:2]), 0.0, atol=0.1000001 * units)
+        if isinstance(noise, Laplace):
+            left = np.mean(np.abs(units * y))
+            assert model.likelihood_.scale == pytest.approx(left, rel=0.05)
+
+
+def replaced(noise, units):
+    """The same noise of targets in other units."""
+    if isinstance(noise, Laplace):
+        return noise
+    return EpsilonInsensitive(units * float(noise.epsilon), units * float(noise.scale))
+
+
 # --- saving, determinism, interrupts --------------------------------------------------------------
 
 

@@ -16,7 +16,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from mercer import GPClassifier, GPRegressor, TransductiveGPClassifier
+from mercer import GPClassifier, GPRegressor, OnlineGPRegressor, TransductiveGPClassifier
 from mercer.errors import (
     BoundWarning,
     CalibrationWarning,
@@ -220,6 +220,19 @@ def test_weights_that_count_rows_make_targets_look_free_of_noise():
     # weights that average 1 are not to blame
     with pytest.warns(BoundWarning, match=r"free of noise \(fix it then\)"):
         GPRegressor().fit(rows, np.sin(rows[:, 0]), sample_weight=weights / weights.mean())
+
+
+@pytest.mark.parametrize("estimator", [GPRegressor, OnlineGPRegressor])
+def test_known_variances_are_weights_beside_noise_of_1_that_is_fixed(estimator):
+    """What the warning of weights that count rows advises, in the estimators that it comes from."""
+    rng = np.random.default_rng(0)
+    x, sd = rng.uniform(0, 10, (150, 1)), rng.uniform(0.05, 0.4, 150)
+    y = np.sin(x[:, 0]) + sd * rng.standard_normal(150)
+    fixed = Gaussian(Parameter(1.0, fixed=True))
+    model = estimator(likelihood=fixed).fit(x, y, sample_weight=1.0 / sd**2)
+    assert model.likelihood_.noise == 1.0
+    grid = np.linspace(1, 9, 50)[:, None]
+    assert np.sqrt(np.mean((model.predict(grid) - np.sin(grid[:, 0])) ** 2)) < 0.1
 
 
 def test_noise_at_its_lower_bound_may_be_outliers_or_too_many_length_scales():

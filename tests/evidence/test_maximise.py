@@ -140,27 +140,18 @@ def test_restarts_are_reproducible_and_the_same_in_parallel():
     assert parallel.n_evaluations == one.n_evaluations
 
 
-def test_interrupting_parallel_starts_keeps_the_best_so_far():
-    import os
-    import signal
-    import threading
-
-    class Slow(Quadratic):
+def test_interrupting_parallel_starts_keeps_the_best_so_far(ctrl_c):
+    class Interrupted(Quadratic):
         def __call__(self, theta):
             value = super().__call__(theta)
-            if self.calls == 4 and threading.current_thread() is not threading.main_thread():
-                os.kill(os.getpid(), signal.SIGINT)
-            if self.calls >= 4:
-                # the handler runs in the main thread, which waits
-                threading.Event().wait(0.05)
+            if self.calls == 4:  # no start ends before
+                ctrl_c()
             return value
 
-    before = signal.getsignal(signal.SIGINT)  # ignored where the tests run in the background
     with pytest.warns(UserWarning, match="interrupted"):
-        optimum = maximise(Slow([1.0, -2.0], np.diag([1.0, 1e4])), n_restarts=3, n_jobs=2)
+        optimum = maximise(Interrupted([1.0, -2.0], np.diag([1.0, 1e4])), n_restarts=3, n_jobs=2)
     assert optimum.status == "interrupted"
     assert optimum.value == max(optimum.values)
-    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_parallel_starts_that_were_all_stopped_at_once_are_an_interruption():

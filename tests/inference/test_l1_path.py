@@ -9,6 +9,7 @@ from mercer.inference import _l1_path
 from mercer.inference._columns import ArrayColumns, KernelColumns
 from mercer.inference._l1_generation import Generation
 from mercer.inference._l1_path import PathRestricted, solve_path
+from mercer.inference._l1_simplex import UnsolvedError
 from mercer.inference._l1_squares import Squares
 from mercer.kernels import RBF
 
@@ -102,3 +103,32 @@ def test_one_multiplier_and_none():
     for wrong in ([], [1.0, 2.0], [1.0, 0.0], [[1.0]]):
         with pytest.raises(ValueError, match="descend"):
             solve_path(run(), wrong)
+
+
+def test_a_penalty_that_is_not_solved_for_does_not_lose_the_others():
+    """The solution for the larger one stands in, with what it is worth and proves here."""
+    work = run(OneByOne)
+    solve, refused = work.restricted.solve, T[20]
+
+    def failing(lam):
+        if len(lam) and lam[0] == refused:
+            raise UnsolvedError("for a reason")
+        return solve(lam)
+
+    work.restricted.solve = failing
+    founds, exact = solve_path(work, T), solve_path(run(OneByOne), T)
+    before, held = founds[19], founds[20]
+    assert held.status == "stopped" and {each.status for each in founds[:20]} == {"certified"}
+    np.testing.assert_array_equal(held.indices, before.indices)
+    np.testing.assert_array_equal(held.coef, before.coef)
+    np.testing.assert_array_equal(held.penalties, refused)
+    f = K[:, held.indices] @ held.coef + H @ held.beta
+    objective = 0.5 * np.sum((Y - f) ** 2) + refused * np.sum(np.abs(held.coef))
+    assert held.objective == pytest.approx(objective, rel=1e-12)
+    assert held.dual <= exact[20].objective <= held.objective * (1.0 + 1e-6)
+    assert held.dual > 0.0 and held.gap > 1e-6
+    for found, wanted in zip(founds[21:], exact[21:], strict=True):
+        assert found.objective == pytest.approx(wanted.objective, rel=2e-6)
+    work.restricted.solve = lambda lam: failing(np.array([refused]))
+    with pytest.raises(UnsolvedError):
+        solve_path(work, T[:2])

@@ -73,6 +73,28 @@ def test_targets_that_are_tied_at_the_median_do_not_go_in_circles():
         assert found.status == "certified" and not len(found.indices)
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_slope_that_ties_leave_none_of_ends_the_search(seed, monkeypatch):
+    """Rounding makes the least slope negative; conditions seemed to be new for ever then."""
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(-5, 5, (200, 1))
+    y = np.where(rng.random(200) < 0.9, 0.0, rng.normal(size=200))
+    columns = KernelColumns(RBF(0.3), x)
+    problem = ExpansionProblem.of(columns, Laplace(1.0), y, H=np.ones((200, 1)))
+    calls, solved = [], _largest_penalty._solved
+
+    def counted(*programme):
+        calls.append(1)
+        assert len(calls) <= 200 // _largest_penalty._CONDITIONS + 1, "conditions are added again"
+        return solved(*programme)
+
+    monkeypatch.setattr(_largest_penalty, "_solved", counted)
+    largest = largest_penalty(problem)
+    assert calls and 0.0 < largest < 1e-5
+    found = solve(problem, lam=largest)
+    assert found.status == "certified" and not len(found.indices)
+
+
 def test_a_programme_that_the_simplex_method_gives_up_is_solved_otherwise(monkeypatch):
     case = Case("laplace", free=True)
     wanted = largest_penalty(case.problem())

@@ -188,7 +188,7 @@ _INSTEAD = [
     (r"raise max_iter, or give starts and bounds that suit the data", "try --restarts 5"),
     (r", or the gradient of a kernel of your own is wrong", ""),
     (r"; fix a parameter, or give narrower bounds, noise a higher lower one", ""),
-    (r", or be given as the noise variance of each row, Gaussian\(noise=array\)", ""),
+    (r", or, where they are inverse variances, come with noise .*fixed=True\)\)", ""),
     (
         r" \(fix it then\)(.*) \(try StudentT\(\)\)(.*) \(where the kernel.*one for all\)",
         r"\1 (try --method relevance --robust)\2",

@@ -1,4 +1,4 @@
-"""Running work over tiles and blocks of rows: threads, executors, and their registry."""
+"""Running work over tiles and blocks of rows: threads, executors and their registry, Ctrl-C."""
 
 from mercer.compute.executors import (
     Executor,
@@ -8,6 +8,7 @@ from mercer.compute.executors import (
     register_executor,
     row_blocks,
 )
+from mercer.compute.interruption import heard
 from mercer.compute.threads import blas_for, map_tiles, run_together, thread_count
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "ThreadExecutor",
     "blas_for",
     "executor_for",
+    "heard",
     "map_tiles",
     "register_executor",
     "row_blocks",

@@ -10,9 +10,8 @@ from typing import Any, TypeVar
 import numpy as np
 from joblib import effective_n_jobs
 
-from mercer.compute import run_together
+from mercer.compute import heard, run_together
 from mercer.errors import BoundWarning, MercerWarning, UndeterminedWarning, warn
-from mercer.estimators.interruption import heard
 from mercer.estimators.options import as_generator
 from mercer.estimators.search import maximise_for, report_of
 from mercer.evidence import LatentObjective, Optimum

@@ -87,7 +87,9 @@ dual_objective_, gap_, status_, posterior_, predictive_, path_, history_, n_iter
     sparsest.
 
     Probabilities are averages of the link over the error bars, as those of `GPClassifier`. Far from
-    all data they go back to those of the mean.
+    all data they go back to those of the mean. Where a label is certain the link has no curvature,
+    and coefficients would have error bars without bounds: the curvature is taken no further out
+    than where a label has the probability (N + 1)/(N + 2), N the weight of all rows.
 
     References
     ----------

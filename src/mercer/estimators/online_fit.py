@@ -9,9 +9,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mercer.compute import row_blocks
+from mercer.compute import heard, row_blocks
 from mercer.errors import ConvergenceWarning, MercerWarning, warn
-from mercer.estimators.interruption import heard
 from mercer.estimators.memory import require_basis, require_sweeps
 from mercer.estimators.nested import column_names
 from mercer.estimators.online_loss import NoticesLosses

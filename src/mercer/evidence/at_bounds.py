@@ -31,8 +31,8 @@ _SEPARATED = (
 )
 _COUNTED = (
     "the targets look free of noise, as rows that are repeated do: weights count rows, and there "
-    "are weights above 1. Weights that mean precision should average 1, or be given as the noise "
-    "variance of each row, Gaussian(noise=array)"
+    "are weights above 1. Weights that mean precision should average 1, or, where they are inverse "
+    "variances, come with noise of 1 that is fixed, Gaussian(Parameter(1.0, fixed=True))"
 )
 _OF_COLUMN = "the length scale of "
 # What to do about a parameter of this name at this bound.

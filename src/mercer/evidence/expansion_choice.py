@@ -15,6 +15,7 @@ from mercer.inference._expansion_path import Comparison, Path, descending, score
 from mercer.inference._expansion_problem import ExpansionProblem
 from mercer.inference._expansion_reduced import Reduced
 from mercer.inference._first_penalty import first_penalty, rounding_of_first
+from mercer.inference._largest_penalty import loss_without_functions
 from mercer.inference._residual_noise import Noise
 from mercer.likelihoods import Likelihood
 from mercer.priors import FeatureSelection, Laplacian
@@ -26,6 +27,8 @@ Floats = NDArray[np.float64]
 # Estimates of noise that shapes the loss, each from the residuals of the one before, and the
 # change that is none.
 _ROUNDS, _SAME = 4, 0.02
+# A penalty so many times the rounding of slopes is above what they can be.
+_FAR = 1e8
 
 
 def choose(columns: Columns, targets: Targets, options: Options, judge: bool = False) -> Chosen:
@@ -92,7 +95,8 @@ def _untold(
         )
     if targets.can_be_split and most > rounding_of_first(problem, options.prior):
         return None
-    if targets.can_be_split and problem.loss.zone > 0:
+    within = problem.loss.zone > 0 and not loss_without_functions(problem) > 0
+    if targets.can_be_split and within:
         zone, remedy = "epsilon of EpsilonInsensitive", "give a smaller epsilon"
         if isinstance(targets.noise, Noise) and targets.noise.shapes_the_loss:
             zone, remedy = f"{zone} is left open, and the one that was found", "give epsilon"
@@ -102,6 +106,12 @@ def _untold(
         return (
             f"{zone} is so wide that the mean alone is near enough to all targets: there was "
             f"nothing to compare penalties by, and few functions or none are in use; {remedy}"
+        )
+    if targets.can_be_split and problem.loss.kind == "linear" and not problem.loss.is_of_labels:
+        return (
+            "so many targets are the same that by absolute distances no function is nearer to them "
+            "than a constant is: none was fitted. Gaussian noise goes by averages, and tells more "
+            f"of such targets. {otherwise}"
         )
     return (
         "the rows are too few, or too much alike, to hold some of them out and predict these from "
@@ -131,8 +141,9 @@ def _chosen(
     if untold is not None:
         if not judge:
             warn(untold, UndeterminedWarning)
-        if not most > rounding_of_first(problem, options.prior):
-            most = problem.loss.unit  # as good as any other that leaves nothing in use
+        least = rounding_of_first(problem, options.prior)
+        if not most > least:  # as good as any other that leaves nothing in use
+            most = max(problem.loss.unit, _FAR * least)
         return Chosen(given or most, now, is_known=False)
     penalties = descending(most, options.n_penalties) if given is None else np.array([given])
     if options.like is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import signal
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,7 +12,7 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from scipy.optimize import OptimizeResult, minimize
 
-from mercer.compute import run_together
+from mercer.compute import heard, run_together
 from mercer.errors import ConvergenceWarning, NotPositiveDefiniteError, warn
 from mercer.evidence.optimum import Function, Optimum, Recorder, Report
 from mercer.evidence.searchable import Searchable
@@ -302,15 +301,8 @@ def _together(
         return run
 
     jobs = [job(point, number) for number, point in enumerate(points, 1)]
-    previous = None
-    in_main = threading.current_thread() is threading.main_thread()
-    if in_main:
-        previous = signal.signal(signal.SIGINT, lambda *_: stop.set())
-    try:
+    with heard(stop):
         return run_together(jobs, threads)
-    finally:
-        if in_main:
-            signal.signal(signal.SIGINT, previous)
 
 
 def _best(found: Sequence[Optimum]) -> Optimum:

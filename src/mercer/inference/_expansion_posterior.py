@@ -10,7 +10,8 @@ without a penalty,
 which for Gaussian noise of variance v is v (Phi_M'Phi_M)^-1: (BKM 111) and (BKM 112) leave out the
 factor v, and have the wrong sign in front of it in the mode. A weight-decay prior drops nothing and
 has a curvature of its own. Noise with kinks has no curvature but in these: its Fisher information
-stands in, which gives the asymptotic covariance of the estimate.
+stands in, which gives the asymptotic covariance of the estimate. That of labels vanishes where they
+are told apart with certainty, and is taken no further out than so many labels can tell.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from scipy.linalg import qr, svd
 from scipy.linalg.lapack import dtrcon
 
 from mercer.compute import blas_for
+from mercer.inference._margin_calibration import surest
 from mercer.likelihoods import Gaussian, Huber, Likelihood, Logistic, Probit
 from mercer.means import Mean, Zero
 from mercer.posterior import Basis, Posterior
@@ -119,8 +121,13 @@ def spread_under(
 
     `pieces()` yields pairs of a slice of the rows and the functions there. Rows beyond the
     threshold of `Huber` noise have no curvature; if the others do not determine all coefficients
-    the Fisher information serves for all rows.
+    the Fisher information serves for all rows. Curvatures of labels are those at latent values
+    that tell a label with a probability of (N + 1)/(N + 2) at the most, N the weight of all rows:
+    beyond it they vanish, and the error bars of labels that are far apart would be infinite.
     """
+    if likelihood.is_of_labels:
+        total = len(y) if weights is None else float(np.sum(weights))
+        f = y * np.minimum(y * f, surest(likelihood, total))
 
     def of(curved: Floats) -> Spread:
         own = curved if weights is None else weights * curved

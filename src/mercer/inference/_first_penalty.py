@@ -16,8 +16,9 @@ __all__ = ["first_penalty", "rounding_of_first"]
 
 Floats = NDArray[np.float64]
 
-# A slope along a function that is no more than this part of what its rows could give is rounding.
-_ROUNDING = 1e-12
+# A slope along a function that is no more than this part of what its rows could give is rounding:
+# of sums, and of linear programmes, which cannot tell lower penalties of a path apart.
+_ROUNDING, _PROGRAMMES = 1e-12, 1e-8
 
 
 def first_penalty(problem: ExpansionProblem, prior: type[CoefficientPrior]) -> float:
@@ -53,10 +54,14 @@ def rounding_of_first(problem: ExpansionProblem, prior: type[CoefficientPrior]) 
     if prior is WeightDecay:  # where that does not depend on the targets
         return 0.0
     low, high = problem.loss.reach()
-    size = np.abs(problem.loss.y) + np.abs(problem.mean)
-    size = problem.weighted(np.minimum(size, np.maximum(-low, high)))
+    size = np.maximum(-low, high)
+    is_linear = problem.loss.kind == "linear"
+    if not is_linear:  # pulls are no larger than the targets
+        size = np.minimum(size, np.abs(problem.loss.y) + np.abs(problem.mean))
+    size = problem.weighted(size)
     slopes = sum(size[rows] @ np.abs(Phi) for rows, Phi in _sections(problem))
-    return _ROUNDING * float(np.max(slopes, initial=0.0))
+    part = _PROGRAMMES if is_linear else _ROUNDING
+    return part * float(np.max(slopes, initial=0.0))
 
 
 def _sections(problem: ExpansionProblem) -> Iterator[tuple[slice, Floats]]:

@@ -219,6 +219,17 @@ class Generation:
             self.n_formed,
         )
 
+    def held(self, found: Expansion, penalties: Floats) -> Expansion:
+        """Return a solution for larger penalties as one for these, and what it proves of them."""
+        own = penalties[found.indices]
+        lower = float((found.penalties - own) @ np.abs(found.coef))
+        slopes = np.abs(self.columns.products(found.pull[:, None])[:, 0])
+        found = found._replace(
+            objective=found.objective - lower, dual=-np.inf, penalties=own, status=""
+        )
+        found, _ = self.certify(found, slopes, penalties)
+        return found._replace(status=found.status or "stopped")
+
     def certify(
         self, found: Expansion, slopes: Floats, penalties: Floats
     ) -> tuple[Expansion, Floats]:

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mercer.inference._expansion_problem import Expansion
 from mercer.inference._l1_generation import Generation, Restricted, Solved
+from mercer.inference._l1_simplex import UnsolvedError
 
 __all__ = ["PathRestricted", "solve_path"]
 
@@ -36,7 +37,8 @@ def solve_path(run: Generation, multipliers: ArrayLike, lam: ArrayLike = 1.0) ->
     Where one homotopy gives them all, the least penalties come first: their columns are nearly all
     that the others need, and few passes, for many of them together, tell what is missing. Elsewhere
     it is one after the other, the columns kept. So it is where the columns are limited, which those
-    of the least penalties would use up, and where rounding has spoiled the homotopy.
+    of the least penalties would use up, and where rounding has spoiled the homotopy. The solution
+    for a larger penalty stands, "stopped", in for one that is not found.
 
     After Ctrl-C some are "interrupted", and those of still lower penalties may be missing.
     """
@@ -48,7 +50,12 @@ def solve_path(run: Generation, multipliers: ArrayLike, lam: ArrayLike = 1.0) ->
     if run.max_active is not None or not isinstance(restricted, PathRestricted):
         founds: list[Expansion] = []
         for multiplier in t:
-            founds.append(run.solve(multiplier * penalties))
+            try:
+                founds.append(run.solve(multiplier * penalties))
+            except UnsolvedError:  # a linear programme; the others of the path are not lost by it
+                if not founds:
+                    raise
+                founds.append(run.held(founds[-1], multiplier * penalties))
             if founds[-1].status == "interrupted":
                 break
         return founds

@@ -15,7 +15,7 @@ from mercer.inference._expansion_problem import ExpansionProblem
 from mercer.inference._expansion_reduced import Reduced
 from mercer.inference._restricted import restricted
 
-__all__ = ["largest_penalty"]
+__all__ = ["largest_penalty", "loss_without_functions"]
 
 Floats = NDArray[np.float64]
 
@@ -23,6 +23,8 @@ Floats = NDArray[np.float64]
 _AT_KINK = 1e-10
 # Conditions that are added at once to the programme of the largest penalty.
 _CONDITIONS = 50
+# What the solver may leave of violations, in units of the largest slope: less is known of no slope.
+_TOLERANCE = 1e-7
 # Steps at the most: of the simplex method, in units of variables and conditions, and of the other.
 _PIVOTS, _INTERIOR = 10, 300
 
@@ -45,6 +47,11 @@ def largest_penalty(problem: ExpansionProblem) -> float:
     return float(np.max(np.abs(_slopes(problem, u)), initial=0.0)) if least is None else least
 
 
+def loss_without_functions(problem: ExpansionProblem) -> float:
+    """Return the least loss of f = m + H beta."""
+    return restricted(Reduced(problem).problem).solve(np.empty(0)).objective
+
+
 def _slopes(problem: ExpansionProblem, u: Floats) -> Floats:
     return problem.columns.products(u[:, None])[:, 0]
 
@@ -53,7 +60,8 @@ def _sides(problem: ExpansionProblem, f: Floats) -> tuple[Floats, Floats]:
     """Return the least and the greatest pull at f of each row, which differ at kinks."""
     y = problem.loss.y
     size = np.abs(y) + np.abs(f) + np.abs(problem.mean)
-    near = _AT_KINK * (size + np.mean(size))
+    some = np.abs(y[y != 0.0])  # ties may be at 0, and far targets are no measure of the others
+    near = _AT_KINK * (size + (np.median(some) if len(some) else 0.0))
     sides = problem.pull(f - near), problem.pull(f + near)
     return np.minimum(*sides), np.maximum(*sides)
 
@@ -82,7 +90,7 @@ def _least_slope(problem: ExpansionProblem, low: Floats, high: Floats) -> float 
     unit = float(np.max(np.abs(slopes))) or 1.0
     while True:
         excess = np.abs(slopes) / unit
-        excess[chosen] = 0.0
+        excess[chosen] = -1.0  # is no excess, and each is added once
         new = np.argsort(-excess, kind="stable")[:_CONDITIONS]
         new = new[excess[new] > least * (1.0 + 1e-9) + 1e-15]
         if not len(new):
@@ -103,7 +111,7 @@ def _least_slope(problem: ExpansionProblem, low: Floats, high: Floats) -> float 
         if x is None:
             return None
         u = fixed + _spread(problem.n, free, middle + width * x[:-1])
-        slopes, least = _slopes(problem, u), float(x[-1])
+        slopes, least = _slopes(problem, u), max(_TOLERANCE, float(x[-1]))
 
 
 def _solved(*programme: Any) -> Floats | None:
@@ -112,8 +120,9 @@ def _solved(*programme: Any) -> Floats | None:
     Rounding can make the simplex method go in circles, which interior points do not know.
     """
     steps = _PIVOTS * sum(programme[1].shape)
+    options = {"primal_feasibility_tolerance": _TOLERANCE}
     for method, limit in (("highs-ds", steps), ("highs-ipm", _INTERIOR)):
-        found: Any = linprog(*programme, method=method, options={"maxiter": limit})
+        found: Any = linprog(*programme, method=method, options=options | {"maxiter": limit})
         if found.status == 0:
             return np.asarray(found.x)
     return None
