@@ -79,25 +79,30 @@ def two_threads(monkeypatch):
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def listening():
+    """Ctrl-C is heard also where tests run in the background, to which it means nothing."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 @pytest.fixture
 def ctrl_c():
     """A function that presses Ctrl-C the first time it is called, and returns when it was heard.
 
     The thread that hears it is the main one, which waits for the caller where that is another: on a
-    busy machine searches could end before it has its turn. It is heard also where the tests run in
-    the background, to which Ctrl-C means nothing.
+    busy machine searches could end before it has its turn.
     """
-    default = signal.default_int_handler
-    before = signal.signal(signal.SIGINT, default)
+    before = signal.getsignal(signal.SIGINT)
     pressed = threading.Lock()
 
     def press():
         if pressed.acquire(blocking=False):
             os.kill(os.getpid(), signal.SIGINT)
             end = time.monotonic() + 60.0
-            while signal.getsignal(signal.SIGINT) is not default and time.monotonic() < end:
+            while signal.getsignal(signal.SIGINT) is not before and time.monotonic() < end:
                 time.sleep(0.001)
 
     yield press
-    assert signal.getsignal(signal.SIGINT) is default, "the handler was not put back"
-    signal.signal(signal.SIGINT, before)
+    after = signal.signal(signal.SIGINT, before)
+    assert after is before, "the handler was not put back"

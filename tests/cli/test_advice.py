@@ -19,6 +19,7 @@ from mercer.errors import MercerWarning, TooLargeError
 from mercer.estimators import laplacian_warnings
 from mercer.estimators.greedy_fit import warn_of_gap
 from mercer.estimators.search import warn_of_unexplained
+from mercer.evidence import at_bounds
 from mercer.inference._l1_generation import Generation
 from mercer.inference._l1_simplex import UnsolvedError
 from mercer.kernels import RBF
@@ -194,3 +195,9 @@ def test_errors_keep_their_kind_where_they_can():
     undecoded = UnicodeDecodeError("utf-8", b"", 0, 1, "try n_restarts=5")
     told = _for_the_command_line(undecoded)
     assert type(told) is ValueError and str(told).endswith("try --restarts 5")
+
+
+def test_what_stands_between_two_pieces_of_advice_is_kept():
+    said = f"{at_bounds._COUNTED}; this is kept; {at_bounds._ADVICE['df', 'lower']}"
+    text = with_options(said)
+    assert "should average 1; this is kept; some targets" in text

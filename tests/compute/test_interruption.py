@@ -28,7 +28,7 @@ def test_the_second_ctrl_c_is_heard(ctrl_c):
         raise AssertionError("not reached")
 
 
-def test_other_threads_cannot_listen(ctrl_c):
+def test_other_threads_cannot_listen():
     entered = []
 
     def work():
@@ -38,4 +38,13 @@ def test_other_threads_cannot_listen(ctrl_c):
     thread = threading.Thread(target=work)
     thread.start()
     thread.join()
-    assert entered == [signal.default_int_handler]
+    assert entered == [signal.getsignal(signal.SIGINT)]
+
+
+def test_what_is_ignored_stays_so():
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with heard(threading.Event()):
+            assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -10,6 +10,7 @@ import pytest
 import mercer
 from mercer import LaplacianProcessRegressor, means
 from mercer.errors import ConvergenceWarning, MercerWarning, TooLargeError, UndeterminedWarning
+from mercer.evidence import expansion_choice
 from mercer.kernels import RBF, Callable, Tanh
 from mercer.likelihoods import EpsilonInsensitive, Gaussian, Huber, Laplace, StudentT
 from mercer.priors import FeatureSelection, Laplacian, WeightDecay
@@ -300,6 +301,17 @@ def test_a_median_that_ties_hold_has_no_functions(noise, seed):
         if isinstance(noise, Laplace):
             left = np.mean(np.abs(units * y))
             assert model.likelihood_.scale == pytest.approx(left, rel=0.05)
+
+
+def test_one_sided_ties_leave_no_path_of_programmes(monkeypatch):
+    """What a programme leaves of violations is no penalty that a path could begin with."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-5, 5, (300, 1))
+    y = np.where(rng.random(300) < 0.25, rng.poisson(2, 300) + 1.0, 0.0)
+    monkeypatch.setattr(expansion_choice, "scored_path", None)
+    with pytest.warns(UndeterminedWarning, match="so many targets are the same"):
+        model = LaplacianProcessRegressor(RBF(1.0), Laplace(), mean=None, optimizer=None).fit(X, y)
+    assert model.status_ == "certified" and not len(model.basis_indices_)
 
 
 def replaced(noise, units):

@@ -28,8 +28,8 @@ def waves(n=60, size=30.0):
     return X, y, clean
 
 
-def width_of(X, y, outliers):
-    rows = merged(X, y[:, None], None, np.arange(len(X)), None)
+def width_of(X, y, outliers, weights=None):
+    rows = merged(X, y[:, None], weights, np.arange(len(X)), None)
     model, rng = RelevanceVectorRegressor(), np.random.default_rng(0)
     found = sampled_widths(model, rows, spread(X), Constant(), False, outliers, rng)
     assert found.is_whole and found.common is None
@@ -48,6 +48,15 @@ def test_targets_of_two_kinds_are_no_outliers():
     X, y, _ = waves(size=0.0)
     y[::3] += 20.0  # more than a quarter of them
     assert width_of(X, y, True) == width_of(X, y, False)
+
+
+def test_rows_that_count_twice_say_no_more_of_the_noise():
+    X, y, _ = waves(size=0.0)
+    once = width_of(X, y, False)
+    assert width_of(X, y, False, np.full(len(X), 7.0)) == once
+    assert width_of(np.repeat(X, 3, axis=0), np.repeat(y, 3), False) == pytest.approx(once)
+    # less than 1 is less than a row
+    assert width_of(X, y, False, np.full(len(X), 0.1)) != once
 
 
 def test_a_robust_machine_is_not_misled_by_one_row():

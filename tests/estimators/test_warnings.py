@@ -229,10 +229,25 @@ def test_known_variances_are_weights_beside_noise_of_1_that_is_fixed(estimator):
     x, sd = rng.uniform(0, 10, (150, 1)), rng.uniform(0.05, 0.4, 150)
     y = np.sin(x[:, 0]) + sd * rng.standard_normal(150)
     fixed = Gaussian(Parameter(1.0, fixed=True))
-    model = estimator(likelihood=fixed).fit(x, y, sample_weight=1.0 / sd**2)
-    assert model.likelihood_.noise == 1.0
     grid = np.linspace(1, 9, 50)[:, None]
-    assert np.sqrt(np.mean((model.predict(grid) - np.sin(grid[:, 0])) ** 2)) < 0.1
+    found = []
+    for units in (1.0, 1e-6):  # in which weights add up to 1e15, and their normalisers to more
+        model = estimator(likelihood=fixed)
+        model.fit(x, units * y, sample_weight=1.0 / (units * sd) ** 2)
+        assert model.likelihood_.noise == 1.0 and model.n_iter_ > 3
+        found.append(model.predict(grid) / units)
+    assert np.sqrt(np.mean((found[0] - np.sin(grid[:, 0])) ** 2)) < 0.1
+    np.testing.assert_allclose(found[1], found[0], atol=1e-3)
+
+
+def test_weights_of_other_noise_are_no_precisions():
+    """They are told of where they make the scale, or the degrees of freedom, run to a bound."""
+    rng = np.random.default_rng(0)
+    rows, variance = rng.uniform(0, 10, (60, 1)), rng.uniform(0.01, 1.0, 60)
+    y = np.sin(rows[:, 0]) + np.sqrt(variance) * rng.standard_normal(60)
+    weights = np.mean(variance) / variance
+    with pytest.warns(BoundWarning, match="under this noise none of them stands for precision"):
+        GPRegressor(1.0 * RBF(1.0), StudentT()).fit(rows, y, sample_weight=weights)
 
 
 def test_noise_at_its_lower_bound_may_be_outliers_or_too_many_length_scales():

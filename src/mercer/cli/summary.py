@@ -188,7 +188,7 @@ _INSTEAD = [
     (r"raise max_iter, or give starts and bounds that suit the data", "try --restarts 5"),
     (r", or the gradient of a kernel of your own is wrong", ""),
     (r"; fix a parameter, or give narrower bounds, noise a higher lower one", ""),
-    (r", or, where they are inverse variances, come with noise .*fixed=True\)\)", ""),
+    (r", or, where they are inverse variances, come with noise .*?fixed=True\)\)", ""),
     (
         r" \(fix it then\)(.*) \(try StudentT\(\)\)(.*) \(where the kernel.*one for all\)",
         r"\1 (try --method relevance --robust)\2",
@@ -196,6 +196,7 @@ _INSTEAD = [
     (r"another kernel or wider bounds", "another --kernel"),
     (r", or widen the bounds", ""),
     (r"widen its bounds with Parameter\(.*?\)\), or fix it", "try another --kernel"),
+    (r"wider bounds do not help then, a hyperprior does.*?1\.0\)\)", "try another --kernel"),
     (r"leave it out, or, if there is a signal, try", "if there is a signal, try"),
     (r"Give length scales .* chosen from the data", "Try --restarts 5, or another --kernel"),
     (r"; if the start is what you know, say so with .*", ""),
@@ -214,7 +215,7 @@ _INSTEAD = [
     (r", which noise of heavy tails such as StudentT\(\) stands", ""),
     (r"for which there is forget;", "for which there is --forget;"),
     (r"choose them by more rows \(.*\)", "fit anew to more rows"),
-    (r", or raise max_basis$", ", or a larger --max-basis"),
+    (r", or with more basis vectors, max_basis$", ", or a larger --max-basis"),
     (
         r"(?:Give the noise if it is|Try a larger noise) \w+, or a wider kernel .* GPRegressor",
         "Try another --kernel, or --method gp",
@@ -248,6 +249,8 @@ _INSTEAD = [
     (r", or give likelihood and prior_scale", ""),
     (r"\. Give kernel, likelihood and prior_scale to have it otherwise", ""),
     (r"; give epsilon$", "; try another --likelihood"),
+    (r"which likelihood=Laplace\(\) stands", "which --likelihood laplace stands"),
+    (r"likelihood='logistic' tells", "--likelihood logistic tells"),
     (r"\. augment=True has them grow.*", ""),
     (r"try another kernel\. A sum with a term .*", "try another --kernel"),
     (

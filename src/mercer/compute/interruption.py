@@ -21,7 +21,8 @@ def heard(stop: threading.Event) -> Iterator[None]:
         yield
         return
     previous = signal.getsignal(signal.SIGINT)
-    if previous is None:  # not of Python's making, and nothing that could be put back
+    # ignored, as by a shell in the background; or not of Python's making, and not to be put back
+    if previous in (signal.SIG_IGN, None):
         yield
         return
 

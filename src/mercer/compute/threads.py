@@ -203,7 +203,7 @@ def run_together(jobs: Sequence[Callable[[], Result]], n_threads: int) -> list[R
 
     Each job has one core: the BLAS is held at one thread, and tiles run in the job's thread.
     Ctrl-C reaches the caller's thread alone; it is passed on as soon as the jobs have ended, so a
-    caller that can stop its jobs should make them end (see `mercer.evidence.maximise`).
+    caller that can stop its jobs should make them end (see `heard`).
     """
 
     def alone(job: Callable[[], Result]) -> Result:

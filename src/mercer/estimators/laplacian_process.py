@@ -70,7 +70,8 @@ class LaplacianProcess(ExpansionProcess):
             and all share the kernel. Labels, of one column, are text, whole numbers or booleans; of
             more than two classes each has a function against the rest.
         sample_weight : array-like of shape (n,), optional
-            Powers of the likelihood: weight 2 is the row twice, weight 0 the row left out.
+            Powers of the likelihood: weight 2 is the row twice, weight 0 the row left out. They
+            are no precisions: known variances go into the noise, ``Gaussian(variances)``.
         """
         check_laplacian_options(self)
         with all_or_nothing(self):

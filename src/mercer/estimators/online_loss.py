@@ -119,12 +119,14 @@ class NoticesLosses(HasOnlineProcess):
         if not own < constant - _BELOW:
             return
         self._lost = {**lost, "no_constant": 1.0}
+        room = process.n_basis < self.max_basis
         warn(
             f"the {process.n_seen} rows so far had a log density of {own:.3g} on average when they "
             f"were predicted, and a constant with their mean and deviation has {constant:.3g}: "
             "predictions are off, or their error bars far too narrow or too wide. Some targets may "
             "be outliers, which noise of heavy tails such as StudentT() stands; the function may "
             "drift, for which there is forget; or kernel and noise do not suit these rows: choose "
-            "them by more rows (fit, or a larger n_init), with n_restarts=5, or raise max_basis",
+            "them by more rows (fit, or, if they are left open, a larger n_init), with "
+            "n_restarts=5" + ("" if room else ", or with more basis vectors, max_basis"),
             MercerWarning,
         )

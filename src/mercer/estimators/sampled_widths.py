@@ -111,8 +111,13 @@ def third_of_each(rows: Merged) -> NDArray[np.bool_]:
 
 
 def _rows(rows: Merged) -> Rows:
+    """Return rows whose weights are 1 on average, at the most.
+
+    Those that count rows have equal targets, which a process takes for the want of noise, and then
+    follows every one; what is looked for here is length scales alone.
+    """
     kept = np.ones(len(rows.Y), dtype=bool)
-    weights = None if np.all(rows.weights == 1.0) else rows.weights
+    weights = None if np.all(rows.weights == 1.0) else rows.weights / max(1.0, rows.weights.mean())
     return Rows(rows.X, rows.Y, weights, kept, rows.Y.shape[1] > 1)
 
 

@@ -34,7 +34,13 @@ _COUNTED = (
     "are weights above 1. Weights that mean precision should average 1, or, where they are inverse "
     "variances, come with noise of 1 that is fixed, Gaussian(Parameter(1.0, fixed=True))"
 )
+_NO_PRECISIONS = (
+    "weights count rows, there are weights above 1, and under this noise none of them stands for "
+    "precision: leave such weights out"
+)
 _OF_COLUMN = "the length scale of "
+# Weights that are more than this, on average or one of them, count rows more than once.
+_HEAVY = 1.2
 # What to do about a parameter of this name at this bound.
 _ADVICE = {
     ("noise", "lower"): (
@@ -139,8 +145,11 @@ def advice_on_terms(objective: Guarded, kernel: Kernel) -> dict[tuple[str, str],
         variances = [name for name in objective.parameter_names if name.endswith("variance")]
         advice = {(name, "upper"): _SEPARATED for name in variances}
     weights = objective.data.weights
-    if weights is not None and np.mean(weights) > 1.0 + 1e-6:
-        advice |= {(f"likelihood.{name}", "lower"): _COUNTED for name in ("noise", "scale")}
+    if weights is not None and np.mean(weights) > _HEAVY:
+        advice["likelihood.noise", "lower"] = _COUNTED
+    if weights is not None and np.max(weights) > _HEAVY:
+        advice["likelihood.scale", "lower"] = f"the targets look free of noise: {_NO_PRECISIONS}"
+        advice["likelihood.df", "lower"] = f"{_NO_PRECISIONS}. Or {_ADVICE['df', 'lower']}"
     for part in every:
         name = f"kernel.{part.path}variance"
         if name in shares:

@@ -127,11 +127,12 @@ def warn_if_noise_does_better(objective: Guarded, optimum: Optimum) -> None:
         return
     value = optimum.value - sum(part.log_prior() for part in model)
     if value < alone - _LITTLE:
+        rest = objective.constant(likelihood) - objective.constant_of_search(likelihood)
         warn(
-            f"the log evidence of the best hyperparameters found is {value:.6g}, that of noise "
-            f"alone {alone:.6g}: with {kernel!r} the model does worse than without a kernel. Try "
-            "n_restarts=5, begin in the units of the data (periods above all), or take another "
-            "kernel",
+            f"the log evidence of the best hyperparameters found is {value + rest:.6g}, that of "
+            f"noise alone {alone + rest:.6g}: with {kernel!r} the model does worse than without a "
+            "kernel. Try n_restarts=5, begin in the units of the data (periods above all), or take "
+            "another kernel",
             ConvergenceWarning,
         )
 

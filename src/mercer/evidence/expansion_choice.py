@@ -14,7 +14,7 @@ from mercer.inference._columns import Columns
 from mercer.inference._expansion_path import Comparison, Path, descending, scored_path
 from mercer.inference._expansion_problem import ExpansionProblem
 from mercer.inference._expansion_reduced import Reduced
-from mercer.inference._first_penalty import first_penalty, rounding_of_first
+from mercer.inference._first_penalty import first_penalty, rounding_of_first, slope_bound
 from mercer.inference._largest_penalty import loss_without_functions
 from mercer.inference._residual_noise import Noise
 from mercer.likelihoods import Likelihood
@@ -27,8 +27,6 @@ Floats = NDArray[np.float64]
 # Estimates of noise that shapes the loss, each from the residuals of the one before, and the
 # change that is none.
 _ROUNDS, _SAME = 4, 0.02
-# A penalty so many times the rounding of slopes is above what they can be.
-_FAR = 1e8
 
 
 def choose(columns: Columns, targets: Targets, options: Options, judge: bool = False) -> Chosen:
@@ -107,11 +105,17 @@ def _untold(
             f"{zone} is so wide that the mean alone is near enough to all targets: there was "
             f"nothing to compare penalties by, and few functions or none are in use; {remedy}"
         )
-    if targets.can_be_split and problem.loss.kind == "linear" and not problem.loss.is_of_labels:
+    if targets.can_be_split and problem.loss.kind == "linear":
+        if problem.loss.is_of_labels:
+            return (
+                "one of the classes is so rare that a soft margin gains nothing by any function: "
+                "none was fitted, and probabilities are the shares of the classes. "
+                "likelihood='logistic' tells more of rare classes"
+            )
         return (
             "so many targets are the same that by absolute distances no function is nearer to them "
             "than a constant is: none was fitted. Gaussian noise goes by averages, and tells more "
-            f"of such targets. {otherwise}"
+            "of such targets"
         )
     return (
         "the rows are too few, or too much alike, to hold some of them out and predict these from "
@@ -141,10 +145,12 @@ def _chosen(
     if untold is not None:
         if not judge:
             warn(untold, UndeterminedWarning)
-        least = rounding_of_first(problem, options.prior)
-        if not most > least:  # as good as any other that leaves nothing in use
-            most = max(problem.loss.unit, _FAR * least)
-        return Chosen(given or most, now, is_known=False)
+        if not most > rounding_of_first(problem, options.prior):
+            # as good as any other that leaves nothing in use, be it by rounding
+            most = max(problem.loss.unit, slope_bound(problem))
+        given = given or most
+        if not (targets.is_margin and targets.can_be_split):  # margins are calibrated all the same
+            return Chosen(given, now, is_known=False)
     penalties = descending(most, options.n_penalties) if given is None else np.array([given])
     if options.like is not None:
         return _at_place_of(options.like, penalties, now)
@@ -154,7 +160,7 @@ def _chosen(
     if not np.any(np.isfinite(path.values)):
         # where functions are too few for the only penalty it is taken, margins calibrated, as it is
         found = found._replace(value=-np.inf, is_known=not path.has_room)
-    return found
+    return found if untold is None else found._replace(path=None, is_known=False)
 
 
 def _at(path: Path, q: int, now: Likelihood) -> Chosen:

@@ -133,7 +133,7 @@ class IterativeObjective(Objective):
         """Add constants and hyperpriors to the engine's value, and keep its pivots."""
         if self.pivots is None and not solution.is_exact:
             self.pivots = solution.pivots
-        value = solution.log_evidence + self.constant(likelihood)
+        value = solution.log_evidence + self.constant_of_search(likelihood)
         return value + kernel.log_prior() + likelihood.log_prior()
 
     def _chain(self, likelihood: Gaussian, adjoints: IterativeAdjoints) -> Floats:

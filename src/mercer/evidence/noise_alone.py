@@ -14,7 +14,8 @@ __all__ = ["evidence_of_noise"]
 def evidence_of_noise(objective: Objective, likelihood: Gaussian) -> float | None:
     """Return the log evidence of mean and noise without a kernel, None where it is no short sum.
 
-    A noise that is free has its best value.
+    A noise that is free has its best value. Constants are those of a search, see
+    `Objective.constant_of_search`.
     """
     data, mean = objective.data, objective.mean
     if mean.estimate == "integrate" or likelihood.covariance is not None:
@@ -39,4 +40,4 @@ def evidence_of_noise(objective: Objective, likelihood: Gaussian) -> float | Non
         scaled *= np.sqrt(float(noise.value) / better)
     logs = np.log(2.0 * np.pi * likelihood.variances(n, data.weights))
     engine = -0.5 * (outputs * np.sum(logs) + np.sum(scaled**2))
-    return float(engine) + objective.constant(likelihood)
+    return float(engine) + objective.constant_of_search(likelihood)

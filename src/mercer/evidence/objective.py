@@ -126,6 +126,15 @@ class Objective(Guarded):
             return -units
         return float(outputs * likelihood.weight_constant(n, data.weights) - units)
 
+    def constant_of_search(self, likelihood: Gaussian) -> float:
+        """Return the part of `constant` that values of a search have.
+
+        Beside noise that is fixed the normalisers of weights are one number, and such weights may
+        be inverse variances: in small units a sum of 1e16, which would leave the search no digits.
+        """
+        is_fixed = self.data.weights is not None and not likelihood.theta.size
+        return 0.0 if is_fixed else self.constant(likelihood)
+
     def _jitter_for(self, theta: Floats) -> float:
         problem = replace(self.problem(*self.unpack(theta)), jitter=None)
         return solve(problem, self._workspace).factor.jitter
@@ -175,7 +184,7 @@ class Objective(Guarded):
         if self.jitter is None:
             self.jitter = solution.factor.jitter
         if self.criterion == "evidence":
-            value += self.constant(likelihood)
+            value += self.constant_of_search(likelihood)
         else:
             value -= self.data.total_weight * float(np.sum(np.log(self.data.scale)))
         return value + kernel.log_prior() + likelihood.log_prior()

@@ -23,15 +23,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr, svd
 from scipy.linalg.lapack import dtrcon
+from scipy.special import ndtri
 
 from mercer.compute import blas_for
-from mercer.inference._margin_calibration import surest
 from mercer.likelihoods import Gaussian, Huber, Likelihood, Logistic, Probit
 from mercer.means import Mean, Zero
 from mercer.posterior import Basis, Posterior
 from mercer.posterior.factors import Dense, Factor, InverseTriangular
 
-__all__ = ["Spread", "curvature", "expansion_posterior", "spread_of", "spread_under"]
+__all__ = ["Spread", "curvature", "expansion_posterior", "spread_of", "spread_under", "surest"]
 
 Floats = NDArray[np.float64]
 #: Rows of the functions in use, and the curvature at each.
@@ -106,6 +106,16 @@ def spread_of(pieces: Iterable[Piece], size: int, ridge: Floats | None = None) -
     _, s, Vt = svd(scaled, full_matrices=False, check_finite=False)
     kept = s > _RANK * s[0] if s.size else np.zeros(0, dtype=bool)
     return Spread(Dense((Vt[kept] / s[kept][:, None]) / width), int(np.sum(kept)))
+
+
+def surest(link: Likelihood, total: float) -> float:
+    """Return the latent value at which a label has the probability (N + 1)/(N + 2), N = `total`.
+
+    By Laplace's rule of succession that is what N labels, all the same, tell of another.
+    """
+    if isinstance(link, Probit):
+        return float(-ndtri(1.0 / (total + 2.0)))
+    return float(np.log1p(total))
 
 
 def spread_under(

@@ -9,16 +9,15 @@ from numpy.typing import NDArray
 
 from mercer.inference._expansion_problem import ExpansionProblem
 from mercer.inference._expansion_spread import pieces_of
-from mercer.inference._largest_penalty import largest_penalty
+from mercer.inference._largest_penalty import TOLERANCE, largest_penalty
 from mercer.priors import CoefficientPrior, WeightDecay
 
-__all__ = ["first_penalty", "rounding_of_first"]
+__all__ = ["first_penalty", "rounding_of_first", "slope_bound"]
 
 Floats = NDArray[np.float64]
 
-# A slope along a function that is no more than this part of what its rows could give is rounding:
-# of sums, and of linear programmes, which cannot tell lower penalties of a path apart.
-_ROUNDING, _PROGRAMMES = 1e-12, 1e-8
+# A slope along a function that is no more than this part of what it could be is rounding.
+_ROUNDING = 1e-12
 
 
 def first_penalty(problem: ExpansionProblem, prior: type[CoefficientPrior]) -> float:
@@ -50,18 +49,25 @@ def _typical_curvature(problem: ExpansionProblem) -> float:
 
 
 def rounding_of_first(problem: ExpansionProblem, prior: type[CoefficientPrior]) -> float:
-    """Return what a penalty at which a path begins is above, if it is not rounding."""
+    """Return what a penalty at which a path begins is above, if it is not rounding.
+
+    A linear programme knows its slopes to its tolerance alone.
+    """
     if prior is WeightDecay:  # where that does not depend on the targets
         return 0.0
+    part = TOLERANCE if problem.loss.kind == "linear" else _ROUNDING
+    return part * slope_bound(problem)
+
+
+def slope_bound(problem: ExpansionProblem) -> float:
+    """Return what no slope along a function is above: pulls as large as rows can have them."""
     low, high = problem.loss.reach()
     size = np.maximum(-low, high)
-    is_linear = problem.loss.kind == "linear"
-    if not is_linear:  # pulls are no larger than the targets
+    if problem.loss.kind != "linear":  # pulls are no larger than the targets
         size = np.minimum(size, np.abs(problem.loss.y) + np.abs(problem.mean))
     size = problem.weighted(size)
     slopes = sum(size[rows] @ np.abs(Phi) for rows, Phi in _sections(problem))
-    part = _PROGRAMMES if is_linear else _ROUNDING
-    return part * float(np.max(slopes, initial=0.0))
+    return float(np.max(slopes, initial=0.0))
 
 
 def _sections(problem: ExpansionProblem) -> Iterator[tuple[slice, Floats]]:

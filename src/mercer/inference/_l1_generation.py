@@ -228,7 +228,7 @@ class Generation:
             objective=found.objective - lower, dual=-np.inf, penalties=own, status=""
         )
         found, _ = self.certify(found, slopes, penalties)
-        return found._replace(status=found.status or "stopped")
+        return found._replace(status=found.status or "stopped", n_columns=self.n_formed)
 
     def certify(
         self, found: Expansion, slopes: Floats, penalties: Floats

@@ -38,7 +38,7 @@ def solve_path(run: Generation, multipliers: ArrayLike, lam: ArrayLike = 1.0) ->
     that the others need, and few passes, for many of them together, tell what is missing. Elsewhere
     it is one after the other, the columns kept. So it is where the columns are limited, which those
     of the least penalties would use up, and where rounding has spoiled the homotopy. The solution
-    for a larger penalty stands, "stopped", in for one that is not found.
+    for a larger penalty stands in for one that is not found, with the status "stopped".
 
     After Ctrl-C some are "interrupted", and those of still lower penalties may be missing.
     """

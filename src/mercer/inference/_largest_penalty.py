@@ -15,7 +15,7 @@ from mercer.inference._expansion_problem import ExpansionProblem
 from mercer.inference._expansion_reduced import Reduced
 from mercer.inference._restricted import restricted
 
-__all__ = ["largest_penalty", "loss_without_functions"]
+__all__ = ["TOLERANCE", "largest_penalty", "loss_without_functions"]
 
 Floats = NDArray[np.float64]
 
@@ -23,8 +23,8 @@ Floats = NDArray[np.float64]
 _AT_KINK = 1e-10
 # Conditions that are added at once to the programme of the largest penalty.
 _CONDITIONS = 50
-# What the solver may leave of violations, in units of the largest slope: less is known of no slope.
-_TOLERANCE = 1e-7
+#: What the solver may leave of violations, in units of the largest slope: no less is known of one.
+TOLERANCE = 1e-7
 # Steps at the most: of the simplex method, in units of variables and conditions, and of the other.
 _PIVOTS, _INTERIOR = 10, 300
 
@@ -111,7 +111,7 @@ def _least_slope(problem: ExpansionProblem, low: Floats, high: Floats) -> float 
         if x is None:
             return None
         u = fixed + _spread(problem.n, free, middle + width * x[:-1])
-        slopes, least = _slopes(problem, u), max(_TOLERANCE, float(x[-1]))
+        slopes, least = _slopes(problem, u), max(TOLERANCE, float(x[-1]))
 
 
 def _solved(*programme: Any) -> Floats | None:
@@ -120,7 +120,7 @@ def _solved(*programme: Any) -> Floats | None:
     Rounding can make the simplex method go in circles, which interior points do not know.
     """
     steps = _PIVOTS * sum(programme[1].shape)
-    options = {"primal_feasibility_tolerance": _TOLERANCE}
+    options = {"primal_feasibility_tolerance": TOLERANCE}
     for method, limit in (("highs-ds", steps), ("highs-ipm", _INTERIOR)):
         found: Any = linprog(*programme, method=method, options=options | {"maxiter": limit})
         if found.status == 0:

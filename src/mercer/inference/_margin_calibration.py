@@ -15,11 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from mercer.likelihoods import Likelihood, Probit
 
-__all__ = ["Calibration", "calibrate", "narrowing", "surest"]
+__all__ = ["Calibration", "calibrate", "narrowing"]
 
 Floats = NDArray[np.float64]
 
@@ -52,16 +51,6 @@ def narrowing(link: Likelihood, var: Floats) -> Floats:
     Exact for the probit, MacKay's approximation for the logistic function.
     """
     return np.sqrt(1.0 + (1.0 if isinstance(link, Probit) else np.pi / 8.0) * var)
-
-
-def surest(link: Likelihood, total: float) -> float:
-    """Return the latent value at which a label has the probability (N + 1)/(N + 2), N = `total`.
-
-    By Laplace's rule of succession that is what N labels, all the same, tell of another.
-    """
-    if isinstance(link, Probit):
-        return float(-ndtri(1.0 / (total + 2.0)))
-    return float(np.log1p(total))
 
 
 def calibrate(
