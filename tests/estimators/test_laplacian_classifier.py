@@ -325,12 +325,46 @@ def test_a_class_that_is_the_likelier_one_nowhere_has_its_share():
     np.testing.assert_allclose(model.predict_proba(X)[:, 1], np.mean(y), atol=0.03)
 
 
-@pytest.mark.parametrize("prior", ["laplacian", "feature_selection"])
-def test_logistic_probabilities_of_classes_far_apart_are_sure(prior):
-    """Where labels are certain their curvature vanishes, and error bars must not drown them."""
-    rng = np.random.default_rng(0)
+def log_losses(make, prior, **options):
+    """Return minus the log probabilities of new labels."""
+    (X, y), (new, labels) = make(0), make(1)
+    model = LaplacianProcessClassifier(prior=prior, optimizer=None, **options).fit(X, y)
+    assert (model.calibration_ is not None) == (prior == "feature_selection")
+    return -model.log_predictive_density(new, labels)
+
+
+def apart(seed):
     y = np.repeat([0, 1], 40)
-    X = rng.normal(size=(80, 2)) + 8.0 * y[:, None]
-    model = LaplacianProcessClassifier(RBF(4.0), "logistic", prior=prior).fit(X, y)
-    sure = model.predict_proba(X)[np.arange(80), y]
-    assert np.min(sure) > 0.9 and np.mean(-np.log(sure)) < 0.05
+    return np.random.default_rng(seed).normal(size=(80, 2)) + 8.0 * y[:, None], y
+
+
+def ring(seed):
+    X = np.random.default_rng(seed).normal(size=(150, 2))
+    return X, np.sum(X**2, axis=1) > 1.4
+
+
+@pytest.mark.parametrize("prior", ["laplacian", "feature_selection"])
+def test_logistic_probabilities_of_classes_that_can_be_told_apart(prior):
+    """Under feature selection nothing bounds the function, nor the error bars about it."""
+    losses = log_losses(apart, prior, kernel=RBF(4.0))
+    assert np.mean(losses) < 0.1 and np.max(losses) < 0.7
+    losses = log_losses(ring, prior, kernel=RBF(1.0))
+    assert np.mean(losses) < 0.12 and np.max(losses) < 7.0
+
+
+def test_feature_selection_finds_a_half_plane_of_weighted_rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 2))
+    y, weights = X[:, 0] > 0, np.random.default_rng(1).exponential(size=100)
+    model = LaplacianProcessClassifier(RBF(1.0), prior="feature_selection", optimizer=None)
+    model.fit(X, y, sample_weight=weights)
+    assert 0 < model.n_active_ < 20
+    assert model.score(X, y) > 0.9
+
+
+def test_feature_selection_of_a_given_scale_is_calibrated_too():
+    X, y = apart(0)
+    model = LaplacianProcessClassifier(RBF(4.0), prior="feature_selection", prior_scale=3.0)
+    model.set_params(optimizer=None).fit(X, y)
+    assert model.prior_.scale == 3.0 and model.calibration_.shape == (1, 2)
+    assert np.mean(-model.log_predictive_density(X, y)) < 0.1

@@ -314,6 +314,22 @@ def test_one_sided_ties_leave_no_path_of_programmes(monkeypatch):
     assert model.status_ == "certified" and not len(model.basis_indices_)
 
 
+@pytest.mark.parametrize("case", ["wide", "heavy"])
+def test_small_slopes_of_targets_without_ties_are_no_rounding(case):
+    """Wide kernels are nearly constant, and one heavy row can pull no more than the others."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-5, 5, (120, 1))
+    y, weights = X[:, 0] + 0.5 * rng.normal(size=120), np.ones(120)
+    if case == "heavy":
+        weights[0] = 1e9
+    kernel, noise = (RBF(3e4), Laplace()) if case == "wide" else (RBF(1.0), Laplace(0.1))
+    model = LaplacianProcessRegressor(kernel, noise, optimizer=None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, y, sample_weight=weights)
+    assert model.n_active_ and np.mean(np.abs(model.predict(X) - y)) < 0.6
+
+
 def replaced(noise, units):
     """The same noise of targets in other units."""
     if isinstance(noise, Laplace):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.special import expit, ndtr
 
 from mercer.inference._columns import ArrayColumns, KernelColumns
 from mercer.inference._expansion_posterior import (
@@ -12,7 +11,6 @@ from mercer.inference._expansion_posterior import (
     curvature,
     expansion_posterior,
     spread_of,
-    surest,
 )
 from mercer.inference._expansion_problem import ExpansionProblem
 from mercer.inference._expansion_spread import pieces_of, posterior_spread, ridge_of
@@ -175,11 +173,3 @@ def test_the_posterior_is_in_units_of_its_output(twice):
     assert other.scale == [8.0]
     np.testing.assert_allclose(other.mean(X), 2.0 * plain.mean(X), rtol=1e-12)
     np.testing.assert_allclose(other.var(X), 4.0 * plain.var(X), rtol=1e-9)
-
-
-@pytest.mark.parametrize(("link", "function"), [(Logistic(), expit), (Probit(), ndtr)])
-@pytest.mark.parametrize("total", [0.5, 10.0, 1e6, 1e20])
-def test_the_surest_label_is_what_as_many_labels_tell(link, function, total):
-    most = surest(link, total)
-    assert np.isfinite(most)
-    assert function(-most) == pytest.approx(1.0 / (total + 2.0), rel=1e-9)

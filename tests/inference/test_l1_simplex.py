@@ -101,7 +101,8 @@ def test_a_programme_that_takes_too_many_steps_is_given_up(monkeypatch):
     solver = _l1_simplex.solver_of(np.ones(3), np.zeros(3), np.ones(3))
     solver.add(np.ones((1, 3)))
     monkeypatch.setattr(_l1_simplex, "_PIVOTS", 0)
-    with pytest.raises(ArithmeticError, match="not solved: Iteration limit"):
+    with monkeypatch.context() as none, pytest.raises(ArithmeticError, match="Iteration limit"):
+        none.setattr(_l1_simplex, "_LAST_PIVOTS", 0)
         solver.solve(np.array([1.5]))
-    monkeypatch.undo()
+    # the last attempt has more
     assert np.sum(solver.solve(np.array([1.5])).x) == pytest.approx(1.5)

@@ -422,6 +422,23 @@ def test_a_programme_that_cannot_be_solved(prior, monkeypatch):
         path(Case("laplace").problem(), [1.0, 0.5], prior=prior)
 
 
+def test_selection_goes_on_from_the_last_solution_where_a_programme_fails(monkeypatch):
+    case, lams = Case("laplace", n=60), [2.0, 1.0]
+    solve_whole = Generation.solve
+
+    def failing(self, lam):
+        if np.ndim(lam) == 0 and lam < 2.0:  # of the Laplacian prior, from which it would begin
+            raise UnsolvedError("the linear programme was not solved: Unknown")
+        return solve_whole(self, lam)
+
+    first = solve(case.problem(), FeatureSelection, 2.0)
+    wanted = solve(case.problem(), FeatureSelection, 1.0, start=first)
+    monkeypatch.setattr(Generation, "solve", failing)
+    _, found = path(case.problem(), lams, prior=FeatureSelection)
+    assert found.status == wanted.status == "certified"
+    assert found.objective == pytest.approx(wanted.objective, rel=1e-6)
+
+
 def test_too_few_columns():
     found = solve(Case("laplace", n=200).problem(), lam=0.01, max_active=5)
     assert found.status == "stopped" and found.n_columns <= 5

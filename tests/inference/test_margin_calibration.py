@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit, ndtr
 
-from mercer.inference._margin_calibration import calibrate, narrowing
+from mercer.inference._margin_calibration import calibrate, narrowing, surest
 from mercer.likelihoods import Logistic, Probit
 
 RNG = np.random.default_rng(2)
@@ -69,3 +69,11 @@ def test_narrowing_is_that_of_averages():
     np.testing.assert_allclose(ndtr(0.8 / narrowing(Probit(), v)), exact, atol=2e-3)
     exact = [np.mean(expit(0.8 + np.sqrt(each) * z)) for each in v]
     np.testing.assert_allclose(expit(0.8 / narrowing(Logistic(), v)), exact, atol=1e-2)
+
+
+@pytest.mark.parametrize(("link", "function"), [(Logistic(), expit), (Probit(), ndtr)])
+@pytest.mark.parametrize("total", [0.5, 10.0, 1e6, 1e20])
+def test_the_surest_label_is_what_as_many_labels_tell(link, function, total):
+    most = surest(link, total)
+    assert np.isfinite(most)
+    assert function(-most) == pytest.approx(1.0 / (total + 2.0), rel=1e-9)

@@ -60,7 +60,7 @@ optimizer, n_restarts, max_iter, random_state, verbose
         The link: `Probit` with "quadratic_soft_margin".
     calibration_ : ndarray of shape (P, 2) or None
         Slope and offset of each function's margins, which are part of `posterior_` already; None
-        with "logistic".
+        with "logistic", but for the prior "feature_selection".
     kernel_, mean_, prior_, coef_, basis_indices_, function_indices_, n_active_, objective_, \
 dual_objective_, gap_, status_, posterior_, predictive_, path_, history_, n_iter_
         As in `LaplacianProcessRegressor`, lists for several classes where those are for several
@@ -87,9 +87,12 @@ dual_objective_, gap_, status_, posterior_, predictive_, path_, history_, n_iter
     sparsest.
 
     Probabilities are averages of the link over the error bars, as those of `GPClassifier`. Far from
-    all data they go back to those of the mean. Where a label is certain the link has no curvature,
-    and coefficients would have error bars without bounds: the curvature is taken no further out
-    than where a label has the probability (N + 1)/(N + 2), N the weight of all rows.
+    all data they go back to those of the mean.
+
+    The penalty of "feature_selection" does not grow with coefficients. Where labels can be told
+    apart no function is the most probable one under it: coefficients grow as far as rounding lets
+    them, and with them error bars. So under that prior latent values of "logistic" are calibrated
+    too, as margins are.
 
     References
     ----------

@@ -16,6 +16,7 @@ from mercer.inference._expansion_problem import ExpansionProblem
 from mercer.inference._expansion_reduced import Reduced
 from mercer.inference._first_penalty import first_penalty, rounding_of_first, slope_bound
 from mercer.inference._largest_penalty import loss_without_functions
+from mercer.inference._margin_calibration import is_calibrated
 from mercer.inference._residual_noise import Noise
 from mercer.likelihoods import Likelihood
 from mercer.priors import FeatureSelection, Laplacian
@@ -27,6 +28,8 @@ Floats = NDArray[np.float64]
 # Estimates of noise that shapes the loss, each from the residuals of the one before, and the
 # change that is none.
 _ROUNDS, _SAME = 4, 0.02
+# Equal targets that are tied, as part of all.
+_TIED = 0.05
 
 
 def choose(columns: Columns, targets: Targets, options: Options, judge: bool = False) -> Chosen:
@@ -38,7 +41,10 @@ def choose(columns: Columns, targets: Targets, options: Options, judge: bool = F
     """
     now, noise = targets.begun(), targets.noise
     is_open = isinstance(noise, Noise) and (noise.is_open or noise.shapes_the_loss)
-    if options.prior_scale is not None and not is_open and not (judge or targets.is_margin):
+    loss = targets.problem(columns, targets.minimised(now)).loss
+    is_given = options.prior_scale is not None and not is_open
+    if is_given and not (judge or is_calibrated(loss, options.prior)):
+        assert options.prior_scale is not None
         return Chosen(targets.model(options, now).penalty(options.prior_scale), now)
     if options.prior is FeatureSelection and isinstance(noise, Noise) and is_open:
         # Its penalty depends on the unit of the loss: the noise is that of the Laplacian prior.
@@ -105,7 +111,8 @@ def _untold(
             f"{zone} is so wide that the mean alone is near enough to all targets: there was "
             f"nothing to compare penalties by, and few functions or none are in use; {remedy}"
         )
-    if targets.can_be_split and problem.loss.kind == "linear":
+    same = np.max(np.unique(problem.loss.y, return_counts=True)[1])
+    if targets.can_be_split and problem.loss.kind == "linear" and same > _TIED * problem.n:
         if problem.loss.is_of_labels:
             return (
                 "one of the classes is so rare that a soft margin gains nothing by any function: "
@@ -149,7 +156,8 @@ def _chosen(
             # as good as any other that leaves nothing in use, be it by rounding
             most = max(problem.loss.unit, slope_bound(problem))
         given = given or most
-        if not (targets.is_margin and targets.can_be_split):  # margins are calibrated all the same
+        # latent values are calibrated all the same
+        if not (is_calibrated(problem.loss, options.prior) and targets.can_be_split):
             return Chosen(given, now, is_known=False)
     penalties = descending(most, options.n_penalties) if given is None else np.array([given])
     if options.like is not None:

@@ -18,7 +18,7 @@ from mercer.inference._expansion_choice import held_out, held_out_functions
 from mercer.inference._expansion_noise import NoiseModel
 from mercer.inference._expansion_problem import Expansion, ExpansionProblem
 from mercer.inference._expansion_spread import margin_spread
-from mercer.inference._margin_calibration import Calibration, calibrate, narrowing
+from mercer.inference._margin_calibration import Calibration, calibrate, is_calibrated, narrowing
 
 __all__ = ["Comparison", "Path", "descending", "scored_path"]
 
@@ -59,7 +59,7 @@ class Path(NamedTuple):
     values : (q,) the mean log density of held-out rows; -infinity where a fold needs more functions
         than may be in use
     active : (q,) functions in use, the mean over the folds
-    calibrations : of the margins at each penalty; None if the loss is a likelihood's
+    calibrations : of the margins at each penalty; None where latent values are not calibrated
     is_whole : whether no interrupt has left folds or penalties out
     has_room : whether the functions that may be in use are enough for one of the penalties
     """
@@ -116,6 +116,10 @@ class _Work:
         self.used = [fold for fold in range(count) if self._tells(folds != fold)]
         self.is_whole = True
 
+    @property
+    def _calibrates(self) -> bool:
+        return is_calibrated(self.by.problem.loss, self.by.model.prior)
+
     def _tells(self, rest: NDArray[np.bool_]) -> bool:
         """Whether rows can be learned from: of two classes, if they have labels."""
         loss = self.by.problem.loss
@@ -152,7 +156,7 @@ class _Work:
         seen = np.isin(by.folds, self.used)
         weights = by.weights[seen]
         values = logs[:, seen] @ weights / np.sum(weights)
-        if not problem.loss.is_likelihood:
+        if self._calibrates:
             values = self._calibrated(penalties, mean, seen)
             if not len(values) and not len(self.penalties):
                 raise KeyboardInterrupt
@@ -219,7 +223,7 @@ class _Work:
         """Return what there is."""
         room = self._has_room()
         judged = np.where(room, self.values, -np.inf)
-        calibrations = None if self.by.problem.loss.is_likelihood else self.calibrations
+        calibrations = self.calibrations if self._calibrates else None
         whole = self.is_whole
         return Path(self.penalties, judged, self.active, calibrations, whole, bool(np.any(room)))
 

@@ -10,8 +10,7 @@ without a penalty,
 which for Gaussian noise of variance v is v (Phi_M'Phi_M)^-1: (BKM 111) and (BKM 112) leave out the
 factor v, and have the wrong sign in front of it in the mode. A weight-decay prior drops nothing and
 has a curvature of its own. Noise with kinks has no curvature but in these: its Fisher information
-stands in, which gives the asymptotic covariance of the estimate. That of labels vanishes where they
-are told apart with certainty, and is taken no further out than so many labels can tell.
+stands in, which gives the asymptotic covariance of the estimate.
 """
 
 from __future__ import annotations
@@ -23,7 +22,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr, svd
 from scipy.linalg.lapack import dtrcon
-from scipy.special import ndtri
 
 from mercer.compute import blas_for
 from mercer.likelihoods import Gaussian, Huber, Likelihood, Logistic, Probit
@@ -31,7 +29,7 @@ from mercer.means import Mean, Zero
 from mercer.posterior import Basis, Posterior
 from mercer.posterior.factors import Dense, Factor, InverseTriangular
 
-__all__ = ["Spread", "curvature", "expansion_posterior", "spread_of", "spread_under", "surest"]
+__all__ = ["Spread", "curvature", "expansion_posterior", "spread_of", "spread_under"]
 
 Floats = NDArray[np.float64]
 #: Rows of the functions in use, and the curvature at each.
@@ -108,16 +106,6 @@ def spread_of(pieces: Iterable[Piece], size: int, ridge: Floats | None = None) -
     return Spread(Dense((Vt[kept] / s[kept][:, None]) / width), int(np.sum(kept)))
 
 
-def surest(link: Likelihood, total: float) -> float:
-    """Return the latent value at which a label has the probability (N + 1)/(N + 2), N = `total`.
-
-    By Laplace's rule of succession that is what N labels, all the same, tell of another.
-    """
-    if isinstance(link, Probit):
-        return float(-ndtri(1.0 / (total + 2.0)))
-    return float(np.log1p(total))
-
-
 def spread_under(
     likelihood: Likelihood,
     pieces: Any,
@@ -131,13 +119,8 @@ def spread_under(
 
     `pieces()` yields pairs of a slice of the rows and the functions there. Rows beyond the
     threshold of `Huber` noise have no curvature; if the others do not determine all coefficients
-    the Fisher information serves for all rows. Curvatures of labels are those at latent values
-    that tell a label with a probability of (N + 1)/(N + 2) at the most, N the weight of all rows:
-    beyond it they vanish, and the error bars of labels that are far apart would be infinite.
+    the Fisher information serves for all rows.
     """
-    if likelihood.is_of_labels:
-        total = len(y) if weights is None else float(np.sum(weights))
-        f = y * np.minimum(y * f, surest(likelihood, total))
 
     def of(curved: Floats) -> Spread:
         own = curved if weights is None else weights * curved

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from mercer.inference._expansion_posterior import Spread, spread_under
 from mercer.inference._expansion_problem import Expansion, ExpansionProblem
-from mercer.inference._margin_calibration import Calibration
+from mercer.inference._margin_calibration import Calibration, surest
 from mercer.likelihoods import Likelihood
 from mercer.priors import CoefficientPrior, WeightDecay
 
@@ -75,10 +75,15 @@ def margin_spread(
 ) -> Spread:
     """Return the spread of the coefficients of margins in the units of the link.
 
-    There is none where these tell nothing of the labels.
+    There is none where these tell nothing of the labels. Curvatures are those at latent values
+    that tell a label with a probability of (N + 1)/(N + 2) at the most, N the weight of all rows:
+    beyond it they vanish, and the error bars of labels that are far apart would be infinite.
     """
     if calibration.bars[0] == 0.0:
         return Spread(None, 0)
     scale = calibration.bars[0] / lam
     ridge = ridge_of(prior, scale, len(solution.indices), problem.n_free)
-    return posterior_spread(problem, solution, link, ridge, calibration.centre(solution.latent))
+    y, total = problem.loss.y, problem.n if problem.weights is None else np.sum(problem.weights)
+    sure = surest(link, float(total))
+    latent = y * np.minimum(y * calibration.centre(solution.latent), sure)
+    return posterior_spread(problem, solution, link, ridge, latent)

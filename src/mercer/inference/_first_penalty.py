@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.inference._expansion_problem import ExpansionProblem
+from mercer.inference._expansion_reduced import Reduced
 from mercer.inference._expansion_spread import pieces_of
 from mercer.inference._largest_penalty import TOLERANCE, largest_penalty
 from mercer.priors import CoefficientPrior, WeightDecay
@@ -18,6 +19,8 @@ Floats = NDArray[np.float64]
 
 # A slope along a function that is no more than this part of what it could be is rounding.
 _ROUNDING = 1e-12
+# Functions whose slopes tell what those of all can be.
+_SOME = 64
 
 
 def first_penalty(problem: ExpansionProblem, prior: type[CoefficientPrior]) -> float:
@@ -51,23 +54,35 @@ def _typical_curvature(problem: ExpansionProblem) -> float:
 def rounding_of_first(problem: ExpansionProblem, prior: type[CoefficientPrior]) -> float:
     """Return what a penalty at which a path begins is above, if it is not rounding.
 
-    A linear programme knows its slopes to its tolerance alone.
+    A linear programme knows its slopes to its tolerance alone, in units of what they can be along
+    functions without their part in those that have no penalty.
     """
     if prior is WeightDecay:  # where that does not depend on the targets
         return 0.0
-    part = TOLERANCE if problem.loss.kind == "linear" else _ROUNDING
-    return part * slope_bound(problem)
+    of_sums = _ROUNDING * slope_bound(problem)
+    if problem.loss.kind != "linear":
+        return of_sums
+    columns = Reduced(problem).problem.columns
+    some = np.unique(np.linspace(0, columns.size - 1, min(columns.size, _SOME)).astype(np.intp))
+    slopes = _greatest_pulls(problem) @ np.abs(columns.take(some))
+    return max(of_sums, TOLERANCE * float(np.max(slopes, initial=0.0)))
 
 
 def slope_bound(problem: ExpansionProblem) -> float:
-    """Return what no slope along a function is above: pulls as large as rows can have them."""
+    """Return what slopes along functions can be: pulls as large as rows have them."""
+    size = _greatest_pulls(problem)
+    slopes = sum(size[rows] @ np.abs(Phi) for rows, Phi in _sections(problem))
+    return float(np.max(slopes, initial=0.0))
+
+
+def _greatest_pulls(problem: ExpansionProblem) -> Floats:
+    """Return how large pulls can be, (n,): those of a heavy row as large as the others can be."""
     low, high = problem.loss.reach()
     size = np.maximum(-low, high)
     if problem.loss.kind != "linear":  # pulls are no larger than the targets
         size = np.minimum(size, np.abs(problem.loss.y) + np.abs(problem.mean))
     size = problem.weighted(size)
-    slopes = sum(size[rows] @ np.abs(Phi) for rows, Phi in _sections(problem))
-    return float(np.max(slopes, initial=0.0))
+    return np.minimum(size, np.sum(size) - size)
 
 
 def _sections(problem: ExpansionProblem) -> Iterator[tuple[slice, Floats]]:

@@ -19,8 +19,9 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
-# Steps at the most, in units of variables and rows: rounding can make the simplex go in circles.
-_PIVOTS = 1000
+# Steps at the most, in units of variables and rows, of which programmes rarely take as many as one:
+# rounding can make the simplex go in circles. The last attempt has more.
+_PIVOTS, _LAST_PIVOTS = 10, 100
 # The solver's numbers of its two kinds of simplex; the second is for where the first gets stuck.
 _DUAL, _PRIMAL = 1, 4
 # What the solver may leave of violations, in units of the programme; less than 1e-10 it refuses.
@@ -109,14 +110,16 @@ class _Highs:
         for row in np.flatnonzero(bound != self.bound):
             self.model.changeRowBounds(int(row), -bound[row], bound[row])
         self.bound, highspy = bound.copy(), self.highspy
-        self.model.setOptionValue("simplex_iteration_limit", _pivots(self.N, len(bound)))
+        size = self.N + len(bound)
+        self.model.setOptionValue("simplex_iteration_limit", _pivots(size, _PIVOTS))
         self.model.run()
         status = self.model.getModelStatus()
-        for strategy in (_DUAL, _PRIMAL):
+        for strategy, most in ((_DUAL, _PIVOTS), (_PRIMAL, _LAST_PIVOTS)):
             if status == highspy.HighsModelStatus.kOptimal:
                 break
             self.model.clearSolver()  # rounding has spoiled the basis it went on from
             self.model.setOptionValue("simplex_strategy", strategy)
+            self.model.setOptionValue("simplex_iteration_limit", _pivots(size, most))
             try:
                 self.model.run()
             finally:
@@ -164,7 +167,7 @@ class _Anew:
                 "presolve": False,
                 "primal_feasibility_tolerance": _EXACT,
                 "dual_feasibility_tolerance": _EXACT,
-                "maxiter": _pivots(len(self.cost), k),
+                "maxiter": _pivots(len(self.cost) + k, _LAST_PIVOTS),
             },
         )
         if found.x is None:
@@ -180,9 +183,9 @@ class _Anew:
         return Vertex(x, multipliers, inside, fixed | (np.abs(multipliers) > _NEAR))
 
 
-def _pivots(variables: int, rows: int) -> int:
-    """Return how many steps a programme may take, which the solver has 32 bits for."""
-    return min(_PIVOTS * (variables + rows), 2**31 - 1)
+def _pivots(size: int, most: int) -> int:
+    """Return how many steps a programme of this size may take, which has 32 bits."""
+    return min(most * size, 2**31 - 1)
 
 
 def solver_of(cost: Floats, low: Floats, high: Floats) -> Solver:

@@ -15,10 +15,13 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
+from mercer.inference._losses import Loss
 from mercer.likelihoods import Likelihood, Probit
+from mercer.priors import CoefficientPrior, FeatureSelection
 
-__all__ = ["Calibration", "calibrate", "narrowing"]
+__all__ = ["Calibration", "calibrate", "is_calibrated", "narrowing", "surest"]
 
 Floats = NDArray[np.float64]
 
@@ -45,12 +48,32 @@ class Calibration(NamedTuple):
         return self.bars[0] * margin + self.bars[1]
 
 
+def is_calibrated(loss: Loss, prior: type[CoefficientPrior]) -> bool:
+    """Whether latent values are calibrated: margins, and labels under feature selection.
+
+    Its penalty does not grow with coefficients. Where labels can be told apart no function is the
+    most probable one then: latent values grow as far as rounding lets them, and say as little of
+    probabilities as margins do.
+    """
+    return loss.is_of_labels and (not loss.is_likelihood or prior is FeatureSelection)
+
+
 def narrowing(link: Likelihood, var: Floats) -> Floats:
     """Return k with which E[link(g)] is about link(E[g]/k) for g of this variance.
 
     Exact for the probit, MacKay's approximation for the logistic function.
     """
     return np.sqrt(1.0 + (1.0 if isinstance(link, Probit) else np.pi / 8.0) * var)
+
+
+def surest(link: Likelihood, total: float) -> float:
+    """Return the latent value at which a label has the probability (N + 1)/(N + 2), N = `total`.
+
+    By Laplace's rule of succession that is what N labels, all the same, tell of another.
+    """
+    if isinstance(link, Probit):
+        return float(-ndtri(1.0 / (total + 2.0)))
+    return float(np.log1p(total))
 
 
 def calibrate(

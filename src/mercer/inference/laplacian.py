@@ -184,7 +184,7 @@ class Solver:
                 return [judged(self.work, one, self.tol) for one in found]
             for lam in values:
                 decays = self.prior is WeightDecay
-                founds.append(self._decayed(lam) if decays else self._selected(lam, None))
+                founds.append(self._decayed(lam) if decays else self._selected_after(founds, lam))
                 if founds[-1].status == "interrupted":
                     break
         return founds
@@ -201,6 +201,15 @@ class Solver:
         tell = self._tell if self.report is not None else None
         found = solve_reweighted(self.work.problem, self.generation, lam, start, tell)
         return judged(self.work, found, self.tol)
+
+    def _selected_after(self, founds: list[Expansion], lam: float) -> Expansion:
+        """Select from the Laplacian prior's solution, or from the last one if there is none."""
+        try:
+            return self._selected(lam, None)
+        except UnsolvedError:  # a linear programme; the others of the path are not lost by it
+            if not founds:
+                raise
+            return self._selected(lam, self.work.reduced(founds[-1]))
 
     def _decayed(self, lam: float) -> Expansion:
         found = judged(self.work, self.ridge.solve(lam, self.tol), self.tol)
