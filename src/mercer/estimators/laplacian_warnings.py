@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from mercer.errors import ConvergenceWarning, MercerWarning, warn
+from mercer.errors import ConvergenceWarning, MercerWarning, UndeterminedWarning, warn
 from mercer.estimators.expansion_process import named_outputs
 from mercer.estimators.laplacian_frame import Frame
 from mercer.estimators.laplacian_options import PRIORS
+from mercer.evidence.expansion_choice import TIES, are_tied
 from mercer.evidence.expansion_outliers import is_louder, poor_because_of_others
 from mercer.evidence.expansion_targets import Fitted
-from mercer.likelihoods import Gaussian
+from mercer.likelihoods import EpsilonInsensitive, Gaussian, Laplace
 from mercer.likelihoods.spread import far_from_others
 from mercer.priors import WeightDecay
 
@@ -48,7 +49,10 @@ def warn_of_expansion(own: Any, frame: Frame, fits: list[Fitted]) -> None:
             MercerWarning,
         )
     empty = [p for p in empty if p not in drowned]
-    if empty:
+    absolute = isinstance(own.likelihood, Laplace | EpsilonInsensitive)
+    if empty and absolute and all(are_tied(frame.model.rows.Y[:, p]) for p in empty):
+        warn(TIES, UndeterminedWarning)
+    elif empty:
         classes = getattr(own, "classes_", None)
         which = "" if len(fits) == 1 else f" for {named_outputs(empty, classes)}"
         what = (

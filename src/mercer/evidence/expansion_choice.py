@@ -21,7 +21,7 @@ from mercer.inference._residual_noise import Noise
 from mercer.likelihoods import Likelihood
 from mercer.priors import FeatureSelection, Laplacian
 
-__all__ = ["choose", "larger", "tells"]
+__all__ = ["TIES", "are_tied", "choose", "larger", "tells"]
 
 Floats = NDArray[np.float64]
 
@@ -30,6 +30,11 @@ Floats = NDArray[np.float64]
 _ROUNDS, _SAME = 4, 0.02
 # Equal targets that are tied, as part of all.
 _TIED = 0.05
+#: What to say where they hold the median, or most of it.
+TIES = (
+    "so many targets are the same that by absolute distances no function is nearer to them than a "
+    "constant is: none was fitted. Gaussian noise goes by averages, and tells more of such targets"
+)
 
 
 def choose(columns: Columns, targets: Targets, options: Options, judge: bool = False) -> Chosen:
@@ -111,24 +116,24 @@ def _untold(
             f"{zone} is so wide that the mean alone is near enough to all targets: there was "
             f"nothing to compare penalties by, and few functions or none are in use; {remedy}"
         )
-    same = np.max(np.unique(problem.loss.y, return_counts=True)[1])
-    if targets.can_be_split and problem.loss.kind == "linear" and same > _TIED * problem.n:
+    if targets.can_be_split and problem.loss.kind == "linear" and are_tied(problem.loss.y, _TIED):
         if problem.loss.is_of_labels:
             return (
                 "one of the classes is so rare that a soft margin gains nothing by any function: "
                 "none was fitted, and probabilities are the shares of the classes. "
                 "likelihood='logistic' tells more of rare classes"
             )
-        return (
-            "so many targets are the same that by absolute distances no function is nearer to them "
-            "than a constant is: none was fitted. Gaussian noise goes by averages, and tells more "
-            "of such targets"
-        )
+        return TIES
     return (
         "the rows are too few, or too much alike, to hold some of them out and predict these from "
         "the others: no function was fitted to them, and what there is of noise is what it began "
         f"with. {otherwise}"
     )
+
+
+def are_tied(y: Floats, part: float = 0.5) -> bool:
+    """Whether more than this part of the targets are the same."""
+    return bool(np.max(np.unique(y, return_counts=True)[1]) > part * len(y))
 
 
 def larger(chosen: Chosen) -> Chosen | None:
