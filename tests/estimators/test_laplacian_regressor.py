@@ -317,7 +317,7 @@ def test_one_sided_ties_leave_no_path_of_programmes(monkeypatch):
 def test_targets_of_which_most_are_the_same_are_told_of_where_no_function_is_in_use():
     rng = np.random.default_rng(1)
     X, y = rng.uniform(0, 10, (60, 1)), rng.poisson(0.3, 60).astype(float)
-    model = LaplacianProcessRegressor(RBF(0.5), Laplace(), prior_scale=1e-3, optimizer=None)
+    model = LaplacianProcessRegressor(RBF(0.5), Laplace(0.3), prior_scale=1e-3, optimizer=None)
     with pytest.warns(UndeterminedWarning, match="so many targets are the same"):
         model.fit(X, y)
     with pytest.warns(MercerWarning, match="all coefficients are 0"):
