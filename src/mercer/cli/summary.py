@@ -106,8 +106,8 @@ def _expansion(estimator: Any) -> dict[str, Any]:
     """Return what there is to know of a Laplacian process."""
     priors = estimator.prior_ if isinstance(estimator.prior_, list) else [estimator.prior_]
     likelihood = repr(estimator.likelihood_)
-    if getattr(estimator, "calibration_", None) is not None:  # margins, which are no likelihood
-        likelihood = f"{estimator.likelihood}, its margins made probabilities by {likelihood}"
+    if getattr(estimator, "calibration_", None) is not None:
+        likelihood = f"{estimator.likelihood}, calibrated to held-out rows by {likelihood}"
     return {
         "active": estimator.n_active_,
         "gap": float(estimator.gap_),
@@ -188,7 +188,7 @@ _INSTEAD = [
     (r"raise max_iter, or give starts and bounds that suit the data", "try --restarts 5"),
     (r", or the gradient of a kernel of your own is wrong", ""),
     (r"; fix a parameter, or give narrower bounds, noise a higher lower one", ""),
-    (r", or, where they are inverse variances, come with noise .*?fixed=True\)\)", ""),
+    (r"; inverse variances are best given .*?fixed=True\)\)", ""),
     (
         r" \(fix it then\)(.*) \(try StudentT\(\)\)(.*) \(where the kernel.*one for all\)",
         r"\1 (try --method relevance --robust)\2",

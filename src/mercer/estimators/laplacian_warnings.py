@@ -49,7 +49,7 @@ def warn_of_expansion(own: Any, frame: Frame, fits: list[Fitted]) -> None:
             MercerWarning,
         )
     empty = [p for p in empty if p not in drowned]
-    absolute = isinstance(own.likelihood, Laplace | EpsilonInsensitive)
+    absolute = own.prior_scale is None and isinstance(own.likelihood, Laplace | EpsilonInsensitive)
     if empty and absolute and all(are_tied(frame.model.rows.Y[:, p]) for p in empty):
         warn(TIES, UndeterminedWarning)
     elif empty:

@@ -31,8 +31,9 @@ _SEPARATED = (
 )
 _COUNTED = (
     "the targets look free of noise, as rows that are repeated do: weights count rows, and there "
-    "are weights above 1. Weights that mean precision should average 1, or, where they are inverse "
-    "variances, come with noise of 1 that is fixed, Gaussian(Parameter(1.0, fixed=True))"
+    "are weights above 1. Weights that mean precision should average 1; inverse variances are best "
+    "given as the noise, Gaussian(variances), or, to on-line models, as weights beside noise of 1 "
+    "that is fixed, Gaussian(Parameter(1.0, fixed=True))"
 )
 _NO_PRECISIONS = (
     "weights count rows, there are weights above 1, and under this noise none of them stands for "

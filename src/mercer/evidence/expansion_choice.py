@@ -89,20 +89,29 @@ def _noise_of_laplacian(
 def tells(columns: Columns, targets: Targets, options: Options) -> bool:
     """Whether rows can be held out, and there is something in the others to predict them from."""
     problem = targets.problem(columns, targets.minimised(targets.begun()))
-    return _untold(targets, problem, options, first_penalty(problem, options.prior)) is None
+    return _untold(targets, problem, options, _first(problem, options) is None) is None
+
+
+def _first(problem: ExpansionProblem, options: Options) -> float | None:
+    """Return the penalty at which a path begins, None if that is rounding."""
+    most = first_penalty(problem, options.prior)
+    return most if most > rounding_of_first(problem, options.prior) else None
 
 
 def _untold(
-    targets: Targets, problem: ExpansionProblem, options: Options, most: float
+    targets: Targets, problem: ExpansionProblem, options: Options, is_rounding: bool
 ) -> str | None:
-    """Return why nothing can be told of a penalty, and what to give; None if something can."""
+    """Return why nothing can be told of a penalty, and what to give; None if something can.
+
+    `is_rounding` says whether the penalty is that at which a path would begin.
+    """
     otherwise = "Give kernel, likelihood and prior_scale to have it otherwise"
     if not problem.loss.is_of_labels and not np.any(Reduced(problem).problem.loss.y):
         return (
             "the targets are constant, or the mean passes through all of them: no function was "
             f"fitted, and their noise is the least there can be. {otherwise}"
         )
-    if targets.can_be_split and most > rounding_of_first(problem, options.prior):
+    if targets.can_be_split and not is_rounding:
         return None
     within = problem.loss.zone > 0 and not loss_without_functions(problem) > 0
     if targets.can_be_split and within:
@@ -119,8 +128,8 @@ def _untold(
     if targets.can_be_split and problem.loss.kind == "linear" and are_tied(problem.loss.y, _TIED):
         if problem.loss.is_of_labels:
             return (
-                "one of the classes is so rare that a soft margin gains nothing by any function: "
-                "none was fitted, and probabilities are the shares of the classes. "
+                "one class is the likelier one everywhere, so that a soft margin gains nothing by "
+                "any function: none was fitted, and probabilities are the shares of the classes. "
                 "likelihood='logistic' tells more of rare classes"
             )
         return TIES
@@ -152,19 +161,21 @@ def _chosen(
     noise, given = targets.noise, None
     if options.prior_scale is not None and not (isinstance(noise, Noise) and noise.is_open):
         given = model.penalty(options.prior_scale)
-    most = first_penalty(problem, options.prior)
-    untold = _untold(targets, problem, options, most)
+    most = _first(problem, options)
+    untold = _untold(targets, problem, options, most is None)
     if untold is not None:
         if not judge:
             warn(untold, UndeterminedWarning)
-        if not most > rounding_of_first(problem, options.prior):
-            # as good as any other that leaves nothing in use, be it by rounding
-            most = max(problem.loss.unit, slope_bound(problem))
-        given = given or most
+        # as good as any other that leaves nothing in use, be it by rounding
+        given = given or most or max(problem.loss.unit, slope_bound(problem))
         # latent values are calibrated all the same
         if not (is_calibrated(problem.loss, options.prior) and targets.can_be_split):
             return Chosen(given, now, is_known=False)
-    penalties = descending(most, options.n_penalties) if given is None else np.array([given])
+    if given is None:
+        assert most is not None  # as nothing could be told of it otherwise
+        penalties = descending(most, options.n_penalties)
+    else:
+        penalties = np.array([given])
     if options.like is not None:
         return _at_place_of(options.like, penalties, now)
     by = Comparison(problem, targets.folds, targets.weights, model, COARSE, options.max_active)

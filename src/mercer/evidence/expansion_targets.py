@@ -114,7 +114,7 @@ class Chosen(NamedTuple):
     now : the likelihood whose loss is minimised
     value : of held-out rows, the mean log density; NaN if nothing was chosen
     path : where it was chosen, None if it was given
-    calibration : of margins, from held-out rows
+    calibration : of margins and others that are calibrated, from held-out rows
     is_known : whether there was something to choose by, or all was given
     is_whole : whether no interrupt has ended the choice
     """

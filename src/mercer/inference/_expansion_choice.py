@@ -17,6 +17,7 @@ from mercer.inference._expansion_noise import NoiseModel
 from mercer.inference._expansion_posterior import spread_under
 from mercer.inference._expansion_problem import Expansion, ExpansionProblem
 from mercer.inference._expansion_spread import ridge_of
+from mercer.inference._margin_calibration import is_calibrated
 
 __all__ = ["HeldOut", "folds_of", "held_out", "held_out_functions"]
 
@@ -52,8 +53,8 @@ def held_out_functions(problem: ExpansionProblem, test: Indices, indices: Indice
 class HeldOut(NamedTuple):
     """What solutions along a path say of the held-out rows of a fold.
 
-    logs : (q, t) log densities at each of q penalties; -infinity if a solution is no model, or the
-        loss no likelihood
+    logs : (q, t) log densities at each of q penalties; -infinity if a solution is no model, or
+        latent values are calibrated
     mean : (q, t) the function there
     active : (q,) how many functions were in use
     """
@@ -92,7 +93,8 @@ def held_out(
         if problem.H is not None and train.H is not None:
             A, A_test = np.hstack([A, train.H]), np.hstack([A_test, problem.H[test]])
         mean[q] = problem.mean[test] + A_test @ np.concatenate([solution.coef, solution.beta])
-        likelihood = model.of(train, solution, float(lam)) if train.loss.is_likelihood else None
+        calibrated = is_calibrated(train.loss, model.prior)  # to the rows of all folds, later
+        likelihood = None if calibrated else model.of(train, solution, float(lam))
         if likelihood is None:
             continue
         ridge = ridge_of(model.prior, model.scale(likelihood, float(lam)), len(own), train.n_free)

@@ -1,8 +1,8 @@
 """Penalties along a path, and what each predicts of rows that were held out.
 
 A penalty is judged by the mean log density of held-out rows, with what a fit would predict them by:
-noise and error bars of the fold, and for margins, which are no likelihood, a calibration to the
-held-out rows of all folds.
+noise and error bars of the fold, or, for margins and others that `is_calibrated` names, a
+calibration to the held-out rows of all folds.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 
 # A slope along a function that is no more than this part of what it could be is rounding.
 _ROUNDING = 1e-12
-# Functions whose slopes tell what those of all can be.
+# Functions whose slopes tell what those of all can be: kernel sections are of a size.
 _SOME = 64
 
 
@@ -76,7 +76,11 @@ def slope_bound(problem: ExpansionProblem) -> float:
 
 
 def _greatest_pulls(problem: ExpansionProblem) -> Floats:
-    """Return how large pulls can be, (n,): those of a heavy row as large as the others can be."""
+    """Return how large pulls can be, (n,): those of a heavy row as large as the others can be.
+
+    So they are beside a constant without a penalty; without one a heavy row has a larger first
+    penalty too.
+    """
     low, high = problem.loss.reach()
     size = np.maximum(-low, high)
     if problem.loss.kind != "linear":  # pulls are no larger than the targets
