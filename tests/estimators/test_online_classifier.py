@@ -291,6 +291,11 @@ def test_from_posteriors():
     three = streaming(max_basis=15).partial_fit(X, THREE, NAMES["three"][1])
     again = OnlineGPClassifier.from_posterior(three.posterior_, "probit", classes=three.classes_)
     np.testing.assert_allclose(again.predict_proba(NEW), three.predict_proba(NEW), atol=1e-7)
+    rest_each = GPClassifier(KERNEL, "probit", multi_class="one_vs_rest", **options).fit(X, THREE)
+    given = rest_each.posteriors_, rest_each.likelihood_
+    again = OnlineGPClassifier.from_posterior(*given, classes=rest_each.classes_, tol=0.0)
+    near = again.predict_proba(NEW) - rest_each.predict_proba(NEW)
+    assert isinstance(given[1], list) and np.max(np.abs(near)) < 1e-6
     softmax = GPClassifier(KERNEL, optimizer=None).fit(X, THREE)
     with pytest.raises(ValueError, match="coupled"):
         OnlineGPClassifier.from_posterior(softmax.posterior_, "logistic", classes=softmax.classes_)

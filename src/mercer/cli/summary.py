@@ -250,6 +250,7 @@ _INSTEAD = [
     (r"\. Give kernel, likelihood and prior_scale to have it otherwise", ""),
     (r"; give epsilon$", "; try another --likelihood"),
     (r"which likelihood=Laplace\(\) stands", "which --likelihood laplace stands"),
+    (r"; so does GPRegressor\(likelihood=Poisson\(\)\) of counts", ""),
     (r"likelihood='logistic' tells", "--likelihood logistic tells"),
     (r"\. augment=True has them grow.*", ""),
     (r"try another kernel\. A sum with a term .*", "try another --kernel"),

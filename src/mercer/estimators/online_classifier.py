@@ -210,7 +210,7 @@ class OnlineGPClassifier(LearnsOnline, BayesianClassifier):
             one posterior for each class, as in `posteriors_` of ``multi_class="one_vs_rest"``. On
             one basis is kept what all have in common, so that kernel, mean and points must be the
             same in all; hyperparameters that were searched for each class are not.
-        likelihood : {"probit", "logistic"}, Probit or Logistic
+        likelihood : {"probit", "logistic"}, Probit or Logistic, or a list of equal ones
             Of further labels: that of the model that has the posterior.
         max_basis : int, optional
             How many basis vectors there may be; as many as there are without it.
@@ -229,6 +229,8 @@ class OnlineGPClassifier(LearnsOnline, BayesianClassifier):
                 "against the rest: fit with multi_class='one_vs_rest' and go on from posteriors_, "
                 "or begin with OnlineGPClassifier"
             )
+        if isinstance(likelihood, list) and all(each == likelihood[0] for each in likelihood):
+            likelihood = likelihood[0]  # `likelihood_` of one function a class
         link = binary_likelihood(likelihood)
         if isinstance(posterior, Posterior):
             whole = posterior

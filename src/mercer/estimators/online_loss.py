@@ -104,9 +104,10 @@ class NoticesLosses(HasOnlineProcess):
             f"max_basis={self.max_basis} is too small for these rows: of the last "
             f"{lost['rows']:.0f}, each has lost {rate:.2g} nats on average to the basis vectors "
             "that there is no room for. Most of what rows say is lost again then, and predictions "
-            "can be poor. If a warning says that the noise stands at its lower bound, see to that "
-            "first: nothing is smooth then. Raise max_basis; where inputs move on, as time does, "
-            "or the function drifts, give forget, such as 0.01, by which the past makes room",
+            "can be poor. Outliers, and noise at its lower bound, of which a warning tells, are to "
+            "be seen to first: nothing is smooth then. Raise max_basis; where inputs move on, as "
+            "time does, or the function drifts, give forget, such as 0.01, by which the past "
+            "makes room",
             MercerWarning,
         )
 

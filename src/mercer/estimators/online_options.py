@@ -117,7 +117,8 @@ def require_one_noise(likelihood: Any) -> None:
         raise ValueError(
             "variances of known rows cannot be given for rows that are yet to come. Give "
             "Gaussian(Parameter(1.0, fixed=True)) with sample_weight=1/variance, by which a row "
-            "has its own variance"
+            "has its own variance. Predictions are of rows of variance 1 then: ask for "
+            "latent=True, and add the variance that a new row has"
         )
 
 

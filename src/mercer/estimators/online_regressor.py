@@ -70,7 +70,8 @@ class OnlineGPRegressor(LearnsOnline, BayesianRegressor):
         The noise: None learns one Gaussian variance. Any of `mercer.likelihoods` that is of
         numbers; what is left open of it is learned too. Known variances are given as
         ``sample_weight=1/variance`` with ``Gaussian(Parameter(1.0, fixed=True))``: `fit` would
-        learn a variance that is not fixed.
+        learn a variance that is not fixed. Predictions, those of `learn` too, are of rows of weight
+        1, and so of variance 1: ask for ``latent=True``, and add the variance that a new row has.
     max_basis : int, default 100
         How many basis vectors there may be. A warning says so if they are much too few: if about
         the last thousand rows have each lost 0.3 nats and more. Inputs that move on, such as time,

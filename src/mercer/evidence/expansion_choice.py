@@ -33,7 +33,8 @@ _TIED = 0.05
 #: What to say where they hold the median, or most of it.
 TIES = (
     "so many targets are the same that by absolute distances no function is nearer to them than a "
-    "constant is: none was fitted. Gaussian noise goes by averages, and tells more of such targets"
+    "constant is: none was fitted. Gaussian noise goes by averages, and tells more of such "
+    "targets; so does GPRegressor(likelihood=Poisson()) of counts"
 )
 
 
