@@ -362,6 +362,12 @@ def test_feature_selection_finds_a_half_plane_of_weighted_rows():
     assert model.score(X, y) > 0.9
 
 
+def test_two_rows_and_all_that_is_given_leave_nothing_to_warn_of():
+    model = LaplacianProcessClassifier(RBF(1.0), prior="feature_selection", prior_scale=3.0)
+    model.set_params(optimizer=None).fit([[-5.0, -5.0], [5.0, 5.0]], [0, 1])  # warnings are errors
+    assert model.n_active_ == 1 and model.calibration_ is None
+
+
 def test_feature_selection_of_a_given_scale_is_calibrated_too():
     X, y = apart(0)
     model = LaplacianProcessClassifier(RBF(4.0), prior="feature_selection", prior_scale=3.0)

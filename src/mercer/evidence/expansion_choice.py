@@ -48,9 +48,8 @@ def choose(columns: Columns, targets: Targets, options: Options, judge: bool = F
     now, noise = targets.begun(), targets.noise
     is_open = isinstance(noise, Noise) and (noise.is_open or noise.shapes_the_loss)
     loss = targets.problem(columns, targets.minimised(now)).loss
-    is_given = options.prior_scale is not None and not is_open
-    if is_given and not (judge or is_calibrated(loss, options.prior)):
-        assert options.prior_scale is not None
+    calibrated = is_calibrated(loss, options.prior) and (targets.is_margin or targets.can_be_split)
+    if options.prior_scale is not None and not is_open and not (judge or calibrated):
         return Chosen(targets.model(options, now).penalty(options.prior_scale), now)
     if options.prior is FeatureSelection and isinstance(noise, Noise) and is_open:
         # Its penalty depends on the unit of the loss: the noise is that of the Laplacian prior.
