@@ -103,7 +103,7 @@ def _untold(
 ) -> str | None:
     """Return why nothing can be told of a penalty, and what to give; None if something can.
 
-    `is_rounding` says whether the penalty is that at which a path would begin.
+    `is_rounding` says whether the penalty at which a path would begin is no more than that.
     """
     otherwise = "Give kernel, likelihood and prior_scale to have it otherwise"
     if not problem.loss.is_of_labels and not np.any(Reduced(problem).problem.loss.y):
