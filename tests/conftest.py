@@ -80,7 +80,7 @@ def two_threads(monkeypatch):
 
 
 @pytest.fixture(scope="session", autouse=True)
-def listening():
+def ctrl_c_is_not_ignored():
     """Ctrl-C is heard also where tests run in the background, to which it means nothing."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -100,7 +100,8 @@ def ctrl_c():
         if pressed.acquire(blocking=False):
             os.kill(os.getpid(), signal.SIGINT)
             end = time.monotonic() + 60.0
-            while signal.getsignal(signal.SIGINT) is not before and time.monotonic() < end:
+            while signal.getsignal(signal.SIGINT) is not before:
+                assert time.monotonic() < end, "nobody listens"
                 time.sleep(0.001)
 
     yield press

@@ -283,7 +283,7 @@ def test_margins_are_as_probable_as_the_logistic_loss_has_them(make):
         model = LaplacianProcessClassifier(RBF(2.0), likelihood, **few)
         with warnings.catch_warnings():
             if make is rare:
-                warnings.filterwarnings("ignore", "one class is the likelier one")
+                warnings.filterwarnings("ignore", "one of the two classes is the likelier one")
             model.fit(X, y)
         loss[likelihood] = -np.mean(model.log_predictive_density(new, labels))
         assert np.max(np.abs(np.mean(model.predict_proba(X), axis=0) - rates)) < 0.06
@@ -319,7 +319,9 @@ def test_a_class_that_is_the_likelier_one_nowhere_has_its_share():
     """No function lowers a soft margin then, but for what rounding makes of penalties."""
     rng = np.random.default_rng(0)
     X, y = rng.uniform(-5, 5, (80, 1)), rng.random(80) < 0.1
-    with pytest.warns(UndeterminedWarning, match="one class is the likelier one everywhere"):
+    with pytest.warns(
+        UndeterminedWarning, match="one of the two classes is the likelier one everywhere"
+    ):
         model = LaplacianProcessClassifier(RBF(4.0), "soft_margin", optimizer=None).fit(X, y)
     assert model.status_ == "certified" and model.n_active_ == 0 and model.path_ is None
     np.testing.assert_allclose(model.predict_proba(X)[:, 1], np.mean(y), atol=0.03)

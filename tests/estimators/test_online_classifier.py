@@ -296,6 +296,9 @@ def test_from_posteriors():
     again = OnlineGPClassifier.from_posterior(*given, classes=rest_each.classes_, tol=0.0)
     near = again.predict_proba(NEW) - rest_each.predict_proba(NEW)
     assert isinstance(given[1], list) and np.max(np.abs(near)) < 1e-6
+    for unequal in ([], ("probit", "logistic")):
+        with pytest.raises(ValueError, match="one for all classes, or a list of equal ones"):
+            OnlineGPClassifier.from_posterior(given[0], unequal, classes=rest_each.classes_)
     softmax = GPClassifier(KERNEL, optimizer=None).fit(X, THREE)
     with pytest.raises(ValueError, match="coupled"):
         OnlineGPClassifier.from_posterior(softmax.posterior_, "logistic", classes=softmax.classes_)

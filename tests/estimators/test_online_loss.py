@@ -82,12 +82,6 @@ def test_a_stream_that_runs_out_of_room_late_is_told_soon():
     assert len(told(lambda: model.partial_fit(TIME, COURSE))) == 1
 
 
-def test_a_model_of_an_earlier_version_is_told():
-    model = course(max_basis=20).partial_fit(TIME[:5], COURSE[:5])
-    del model._lost
-    assert len(told(lambda: model.partial_fit(TIME, COURSE))) == 1
-
-
 def test_what_pruning_costs_is_not_told():
     X, y = TIME[:50:5].repeat(20, axis=0), 10 * COURSE[:50:5].repeat(20)
     model = course(max_basis=10).partial_fit(X, y)

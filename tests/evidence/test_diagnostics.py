@@ -97,6 +97,22 @@ def test_a_little_less_than_noise_alone_is_no_matter():
         warn_if_noise_does_better(objective, Optimum(objective.theta, alone - 2.1, "converged", ""))
 
 
+def test_the_evidence_that_is_told_has_the_constants_that_a_search_leaves_out():
+    weights = np.full(len(T), 2.0)
+    data = Data(T, NOISE[:, None], weights, np.full(1, 3.0))
+    objective = Objective(RBF(1.0), Gaussian(Parameter(0.5, fixed=True)), means.Zero(), data)
+    likelihood = objective.likelihood
+    left_out = objective.constant(likelihood)
+    assert left_out != 0.0 == objective.constant_of_search(likelihood)
+    alone = evidence_of_noise(objective, likelihood)
+    # by each row's density to the power 2, in the users' units
+    latent = NOISE / 3.0
+    whole = np.sum(2.0 * (-0.5 * latent**2 / 0.5 - 0.5 * np.log(2 * np.pi * 0.5) - np.log(3.0)))
+    assert alone + left_out == pytest.approx(whole, rel=1e-10)
+    with pytest.warns(ConvergenceWarning, match=f"that of noise alone {whole:.6g}"):
+        warn_if_noise_does_better(objective, Optimum(objective.theta, alone - 5.0, "converged", ""))
+
+
 def test_noise_alone_is_not_weighed_where_another_criterion_was_maximised(monkeypatch):
     """It costs a least-squares problem, and there is nothing to compare it with."""
     monkeypatch.setattr(diagnostics, "evidence_of_noise", lambda *_: pytest.fail("weighed"))

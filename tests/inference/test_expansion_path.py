@@ -7,12 +7,12 @@ import pytest
 from scipy.special import expit, ndtr
 
 from mercer.inference import _expansion_path, laplacian
+from mercer.inference._calibration import Calibration, calibrate, narrowing
 from mercer.inference._columns import ArrayColumns
 from mercer.inference._expansion_noise import NoiseModel
 from mercer.inference._expansion_path import Comparison, Path, descending, scored_path
 from mercer.inference._expansion_problem import ExpansionProblem
-from mercer.inference._expansion_spread import margin_spread
-from mercer.inference._margin_calibration import Calibration, calibrate, narrowing
+from mercer.inference._expansion_spread import calibrated_spread
 from mercer.likelihoods import Logistic, Probit
 from mercer.priors import Laplacian, WeightDecay
 
@@ -47,7 +47,7 @@ def test_error_bars_of_margins_are_the_links_about_the_plain_calibration(loss, p
     problem, _ = of_labels(loss, prior, 40)
     solution = laplacian.solve(problem, prior, 2.0)
     calibration = Calibration(2.0, 0.4, (1.5, 0.3))
-    spread = margin_spread(problem, solution, LINKS[loss][0], prior, 2.0, calibration)
+    spread = calibrated_spread(problem, solution, LINKS[loss][0], prior, 2.0, calibration)
     at = np.hstack([problem.columns.take(solution.indices)[:5], np.ones((5, 1))])
     decay = 2.0 / (1.5 / 2.0) ** 2 if prior is WeightDecay else 0.0  # of coefficients 1.5 theta
     ridge = np.append(np.full(len(solution.indices), decay), 0.0)

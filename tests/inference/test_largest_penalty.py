@@ -8,9 +8,12 @@ import pytest
 from mercer.inference import _largest_penalty
 from mercer.inference._columns import ArrayColumns, KernelColumns
 from mercer.inference._expansion_problem import ExpansionProblem
+from mercer.inference._first_penalty import are_alike, rounding_of_first, slope_bound
+from mercer.inference._largest_penalty import loss_without_functions
 from mercer.inference.laplacian import largest_penalty, solve
 from mercer.kernels import RBF
 from mercer.likelihoods import Laplace
+from mercer.priors import Laplacian, WeightDecay
 
 from .expansion_cases import (
     NOISES,
@@ -102,3 +105,32 @@ def test_a_programme_that_the_simplex_method_gives_up_is_solved_otherwise(monkey
     assert largest_penalty(case.problem()) == pytest.approx(wanted, rel=1e-6)
     monkeypatch.setattr(_largest_penalty, "_INTERIOR", 0)
     assert largest_penalty(case.problem()) >= wanted * (1.0 - 1e-9)
+
+
+@pytest.mark.parametrize("place", [3, 5])
+def test_what_is_rounding_does_not_depend_on_the_order_of_functions(place):
+    """Functions may be of any size, and all of them count."""
+    rng = np.random.default_rng(0)
+    Phi, y = rng.normal(size=(60, 200)), rng.normal(size=60)
+    Phi[:, place] *= 1e6
+    problem = ExpansionProblem.of(ArrayColumns(Phi), Laplace(1.0), y, H=np.ones((60, 1)))
+    found = rounding_of_first(problem, Laplacian)
+    wanted = 1e-7 * np.max(np.sum(np.abs(Phi - Phi.mean(axis=0)), axis=0))
+    assert found == pytest.approx(wanted, rel=1e-12)
+    assert rounding_of_first(problem, WeightDecay) == 0.0
+    assert slope_bound(problem) == pytest.approx(np.max(np.sum(np.abs(Phi), axis=0)), rel=1e-12)
+
+
+def test_functions_that_are_free_ones_to_rounding_are_alike():
+    rng = np.random.default_rng(0)
+    t, y = rng.normal(size=(40, 1)), rng.normal(size=40)
+    H = np.hstack([np.ones((40, 1)), t])
+    for bent, alike in ((0.0, True), (1e-6, False)):
+        Phi = H @ rng.normal(size=(2, 300)) + bent * t**2
+        assert are_alike(ExpansionProblem.of(ArrayColumns(Phi), Laplace(1.0), y, H=H)) == alike
+
+
+def test_the_loss_without_functions_is_that_of_the_median():
+    y = np.array([3.0, -1.0, 4.0, 10.0, 0.5])
+    problem = ExpansionProblem.of(ArrayColumns(np.eye(5)), Laplace(2.0), y, H=np.ones((5, 1)))
+    assert loss_without_functions(problem) == pytest.approx(np.sum(np.abs(y - 3.0)), rel=1e-12)

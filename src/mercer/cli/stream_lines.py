@@ -41,9 +41,9 @@ class Bell:
 def listening() -> Iterator[Bell]:
     """Let Ctrl-C and polite signals ring a bell, so that they break off nothing.
 
-    They do so through Python's wakeup descriptor, for which a wait for lines can wait too, and
-    which estimators leave alone that replace handlers while they learn. Signals that are ignored,
-    as by nohup, stay so.
+    They do so through Python's wakeup descriptor: what waits for lines can wait for that too, and
+    estimators, which replace the handlers of signals while they learn, leave it alone. Signals that
+    are ignored, as by nohup, stay so.
     """
     hear, ring = os.pipe()
     os.set_blocking(hear, False)

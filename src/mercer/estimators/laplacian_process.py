@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mercer.errors import ConvergenceWarning, UndeterminedWarning, warn
+from mercer.errors import ConvergenceWarning, warn
 from mercer.estimators.expansion_options import check_centres
 from mercer.estimators.expansion_process import ExpansionProcess, single
 from mercer.estimators.laplacian_frame import Frame, Model
@@ -226,13 +226,4 @@ def _choose(table: Columns, targets: Targets, options: Options, report: Report |
     chosen = choose(table, targets, options)
     if chosen.path is not None:
         tell(report, f"the penalty is {chosen.penalty:.3g}, chosen by {len(targets.y)} rows")
-    if not chosen.is_known and chosen.path is not None:
-        warn(
-            f"the rows weigh {np.sum(targets.weights):.3g} together, which leaves nothing to "
-            "estimate noise from: no penalty could be compared with another, and the largest "
-            "was taken. Weights are powers of the likelihood, so that those that add up to 1 "
-            "stand for one row: give weights that add up to the number of rows, or give "
-            "likelihood and prior_scale",
-            UndeterminedWarning,
-        )
     return chosen

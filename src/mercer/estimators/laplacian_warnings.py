@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from numpy.typing import NDArray
+
 from mercer.errors import ConvergenceWarning, MercerWarning, UndeterminedWarning, warn
 from mercer.estimators.expansion_process import named_outputs
 from mercer.estimators.laplacian_frame import Frame
 from mercer.estimators.laplacian_options import PRIORS
-from mercer.evidence.expansion_choice import TIES, are_tied
 from mercer.evidence.expansion_outliers import is_louder, poor_because_of_others
 from mercer.evidence.expansion_targets import Fitted
+from mercer.evidence.expansion_untold import TIES, hold_the_median
 from mercer.likelihoods import EpsilonInsensitive, Gaussian, Laplace
 from mercer.likelihoods.spread import far_from_others
 from mercer.priors import WeightDecay
@@ -33,7 +35,9 @@ def warn_of_expansion(own: Any, frame: Frame, fits: list[Fitted]) -> None:
     frame, fits : its model, and a fit to each column of targets
     """
     shrinks = PRIORS[own.prior] is WeightDecay  # all coefficients, and none of them counts for one
-    known = [p for p, fit in enumerate(fits) if fit.chosen.is_known]  # others were warned of
+    known = [p for p, fit in enumerate(fits) if fit.chosen.untold is None]
+    classes = getattr(own, "classes_", None)
+    _warn_of_untold(fits, classes)
     empty = [p for p in known if not len(fits[p].solution.indices)]
     drowned = [p for p in known if _warn_of_outliers(frame, fits, p, p in empty)]
     others = [p for p in known if p not in drowned]
@@ -49,11 +53,12 @@ def warn_of_expansion(own: Any, frame: Frame, fits: list[Fitted]) -> None:
             MercerWarning,
         )
     empty = [p for p in empty if p not in drowned]
+    rows = frame.model.rows
     absolute = own.prior_scale is None and isinstance(own.likelihood, Laplace | EpsilonInsensitive)
-    if empty and absolute and all(are_tied(frame.model.rows.Y[:, p]) for p in empty):
-        warn(TIES, UndeterminedWarning)
-    elif empty:
-        classes = getattr(own, "classes_", None)
+    tied = [p for p in empty if absolute and hold_the_median(rows.Y[:, p], rows.weights)]
+    _warn_of_each(dict.fromkeys(tied, TIES), len(fits), classes)
+    empty = [p for p in empty if p not in tied]
+    if empty:
         which = "" if len(fits) == 1 else f" for {named_outputs(empty, classes)}"
         what = (
             "targets beyond their mean" if classes is None else "labels beyond how frequent each is"
@@ -74,6 +79,21 @@ def warn_of_expansion(own: Any, frame: Frame, fits: list[Fitted]) -> None:
             "coefficients; the others have no error bars. Functions may repeat each other",
             MercerWarning,
         )
+
+
+def _warn_of_untold(fits: list[Fitted], classes: NDArray[Any] | None) -> None:
+    """Warn of penalties of which nothing could be told."""
+    why = {p: fit.chosen.untold for p, fit in enumerate(fits) if fit.chosen.untold is not None}
+    _warn_of_each(why, len(fits), classes)
+
+
+def _warn_of_each(why: dict[int, str], count: int, classes: NDArray[Any] | None) -> None:
+    """Warn for each text once, and of which of so many functions it is said."""
+    for text in dict.fromkeys(why.values()):
+        which = [p for p in why if why[p] == text]
+        rest = "" if classes is None else " against the rest"
+        whose = "" if count == 1 else f"for {named_outputs(which, classes)}{rest}: "
+        warn(f"{whose}{text}", UndeterminedWarning)
 
 
 def warn_of_status(own: Any, fits: list[Fitted]) -> None:

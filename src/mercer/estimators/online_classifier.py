@@ -229,8 +229,7 @@ class OnlineGPClassifier(LearnsOnline, BayesianClassifier):
                 "against the rest: fit with multi_class='one_vs_rest' and go on from posteriors_, "
                 "or begin with OnlineGPClassifier"
             )
-        if isinstance(likelihood, list) and all(each == likelihood[0] for each in likelihood):
-            likelihood = likelihood[0]  # `likelihood_` of one function a class
+        likelihood = _one_link(likelihood)
         link = binary_likelihood(likelihood)
         if isinstance(posterior, Posterior):
             whole = posterior
@@ -369,6 +368,18 @@ class OnlineGPClassifier(LearnsOnline, BayesianClassifier):
     def _links(self) -> list[Likelihood]:
         """The likelihoods of labels -1 and 1, one for each function."""
         return [self.likelihood_] * len(self._require_begun().scale)
+
+
+def _one_link(likelihood: Any) -> Any:
+    """Return what a list of one likelihood for each function has in common, or what was given."""
+    if not isinstance(likelihood, list | tuple):
+        return likelihood
+    if not likelihood or any(each != likelihood[0] for each in likelihood):
+        raise ValueError(
+            "likelihood must be one for all classes, or a list of equal ones, as likelihood_ of "
+            f"multi_class='one_vs_rest' is, got {likelihood!r}"
+        )
+    return likelihood[0]
 
 
 def _class_names(classes: Any) -> NDArray[Any]:

@@ -13,7 +13,7 @@ from mercer.compute import heard, row_blocks
 from mercer.errors import ConvergenceWarning, MercerWarning, warn
 from mercer.estimators.memory import require_basis, require_sweeps
 from mercer.estimators.nested import column_names
-from mercer.estimators.online_loss import NoticesLosses
+from mercer.estimators.online_loss import NO_LOSSES, NoticesLosses
 from mercer.estimators.online_options import check_online_options, engine_options
 from mercer.estimators.online_start import Start, sample_of, taken
 from mercer.estimators.preparation import all_or_nothing
@@ -113,7 +113,7 @@ class LearnsOnline(NoticesLosses):
         options = engine_options(self)
         process = OnlineProcess(*model, n_outputs=outputs, scale=start.scale, **options)
         self._process, self._posterior, self._waiting = process, None, None
-        self._lost = {}
+        self._lost = NO_LOSSES
 
     @classmethod
     def _from_posterior(

@@ -12,7 +12,7 @@ from mercer.evidence.target_sums import constant_log_density
 from mercer.inference.online import Before
 from mercer.likelihoods import Custom, Likelihood
 
-__all__ = ["NoticesLosses"]
+__all__ = ["NO_LOSSES", "NoticesLosses"]
 
 # Nats that a row loses of a function at the least for a warning. Errors of the function were half
 # as large again and more then, in all that was looked at, and next to those of a larger basis at
@@ -28,23 +28,28 @@ _BELOW = 0.1
 _WILD = 50.0
 
 
+#: What has been lost of no rows.
+NO_LOSSES = {"nats": 0.0, "rows": 0.0, "told": 0.0, "no_constant": 0.0}
+
+
 class NoticesLosses(HasOnlineProcess):
     """Adds to an on-line estimator the count of what its last rows have cost, and two warnings.
 
-    `_lost` has the nats that about a thousand rows, the last ones, have lost of a function, how
-    many rows these are, and the loss a row at the last warning, 0 if there was none. What `prune`
-    costs, which was asked for, is not among them, nor what rows cost among which is an outlier.
-    `no_constant` is 1 once there is nothing to say of a constant any more: it was told that one
-    does better, or rows had weights, and powers of densities do not compare with a constant's.
+    `_lost`, which begins as `NO_LOSSES`, has the nats that about a thousand rows, the last ones,
+    have lost of a function, how many rows these are, and the loss a row at the last warning, 0 if
+    there was none. What `prune` costs, which was asked for, is not among them, nor what rows cost
+    among which is an outlier. `no_constant` is 1 once there is nothing to say of a constant any
+    more: it was told that one does better, or rows had weights, and powers of densities do not
+    compare with a constant's.
     """
 
     max_basis: int
     likelihood_: Likelihood
-    _lost: dict[str, float]
+    _lost: dict[str, float] = NO_LOSSES  # also of a model that waits for rows to begin with
 
     def _learned(self, X: Any, Y: Any, weights: Any) -> Before:
         """Let the process learn some rows, and count what they cost."""
-        process, lost = self._process, self._losses()
+        process, lost = self._process, dict(self._lost)
         start = process.projection_loss
         before = process.learn(X, Y, weights)
         is_weighted = weights is not None and bool(np.any(weights != 1.0))
@@ -60,16 +65,6 @@ class NoticesLosses(HasOnlineProcess):
             lost["nats"], lost["rows"] = lost["nats"] / 2.0, lost["rows"] / 2.0
         self._lost = lost
         return before
-
-    def _losses(self) -> dict[str, float]:
-        """Return `_lost`, of which files of earlier versions do not have all."""
-        return {
-            "nats": 0.0,
-            "rows": 0.0,
-            "told": 0.0,
-            "no_constant": 0.0,
-            **vars(self).get("_lost", {}),
-        }
 
     def _constant(self) -> float:
         """Return the log density of a row under a constant model, NaN if that is not known.
@@ -88,7 +83,7 @@ class NoticesLosses(HasOnlineProcess):
 
         It is not while the basis has room, or where few rows are there to judge by.
         """
-        lost = self._losses()
+        lost = self._lost
         if lost["rows"] < _FEWEST or self._process.n_basis < self.max_basis:
             return 0.0
         rate = lost["nats"] / lost["rows"]
@@ -96,7 +91,7 @@ class NoticesLosses(HasOnlineProcess):
 
     def _warn_of_losses(self) -> None:
         """Warn if too much is lost: once, and again where it has come to four times as much."""
-        rate, lost = self._loss_a_row(), self._losses()
+        rate, lost = self._loss_a_row(), self._lost
         if rate == 0.0 or rate < 4.0 * lost["told"]:
             return
         self._lost = {**lost, "told": rate}
@@ -104,16 +99,16 @@ class NoticesLosses(HasOnlineProcess):
             f"max_basis={self.max_basis} is too small for these rows: of the last "
             f"{lost['rows']:.0f}, each has lost {rate:.2g} nats on average to the basis vectors "
             "that there is no room for. Most of what rows say is lost again then, and predictions "
-            "can be poor. Outliers, and noise at its lower bound, of which a warning tells, are to "
-            "be seen to first: nothing is smooth then. Raise max_basis; where inputs move on, as "
-            "time does, or the function drifts, give forget, such as 0.01, by which the past "
-            "makes room",
+            "can be poor. See first to outliers, and to noise at its lower bound if a warning told "
+            "of it: a function that follows every row needs a basis vector for each. Raise "
+            "max_basis; where inputs move on, as time does, or the function drifts, give forget, "
+            "such as 0.01, by which the past makes room",
             MercerWarning,
         )
 
     def _warn_of_constant(self) -> None:
         """Warn once if a constant would have predicted all rows so far better."""
-        lost, process = self._losses(), self._process
+        lost, process = self._lost, self._process
         if lost["no_constant"] or process.n_seen < _FEWEST:
             return
         constant, own = self._constant(), process.mean_log_density

@@ -45,8 +45,8 @@ class Start(NamedTuple):
     scale : (P,) the units of the outputs in which it is
     n_iter : iterations of the search
     status : how that ended, see `Optimum`
-    value : what was maximised, the evidence with hyperpriors, beside fixed noise without the
-        normalisers of weights; NaN without a search
+    value : what was maximised, the evidence with hyperpriors, as `Objective.constant_of_search` has
+        it; NaN without a search
     """
 
     kernel: Kernel

@@ -37,10 +37,11 @@ _COUNTED = (
 )
 _NO_PRECISIONS = (
     "weights count rows, there are weights above 1, and under this noise none of them stands for "
-    "precision: leave such weights out"
+    "precision: if that is what they mean, leave them out"
 )
 _OF_COLUMN = "the length scale of "
-# Weights that are more than this, on average or one of them, count rows more than once.
+# Weights above this count rows more than once. On average they make the targets look free of noise;
+# a single one is enough to take precisions for counts.
 _HEAVY = 1.2
 # What to do about a parameter of this name at this bound.
 _ADVICE = {

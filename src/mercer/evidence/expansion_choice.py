@@ -7,59 +7,47 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.errors import UndeterminedWarning, warn
 from mercer.evidence.expansion_fit import COARSE, fit_targets, solve_for
 from mercer.evidence.expansion_targets import Chosen, Options, Targets
+from mercer.evidence.expansion_untold import ends_untold, untold
 from mercer.inference._columns import Columns
 from mercer.inference._expansion_path import Comparison, Path, descending, scored_path
 from mercer.inference._expansion_problem import ExpansionProblem
-from mercer.inference._expansion_reduced import Reduced
 from mercer.inference._first_penalty import first_penalty, rounding_of_first, slope_bound
-from mercer.inference._largest_penalty import loss_without_functions
-from mercer.inference._margin_calibration import is_calibrated
 from mercer.inference._residual_noise import Noise
 from mercer.likelihoods import Likelihood
 from mercer.priors import FeatureSelection, Laplacian
 
-__all__ = ["TIES", "are_tied", "choose", "larger", "tells"]
+__all__ = ["choose", "larger", "tells"]
 
 Floats = NDArray[np.float64]
 
 # Estimates of noise that shapes the loss, each from the residuals of the one before, and the
 # change that is none.
 _ROUNDS, _SAME = 4, 0.02
-# Equal targets that are tied, as part of all.
-_TIED = 0.05
-#: What to say where they hold the median, or most of it.
-TIES = (
-    "so many targets are the same that by absolute distances no function is nearer to them than a "
-    "constant is: none was fitted. Gaussian noise goes by averages, and tells more of such "
-    "targets; so does GPRegressor(likelihood=Poisson()) of counts"
-)
 
 
 def choose(columns: Columns, targets: Targets, options: Options, judge: bool = False) -> Chosen:
     """Return the penalty under which held-out rows are predicted best, and the noise with it.
 
-    One that follows from a given noise and prior scale is returned as it is. If `judge`, it is for
-    the value alone: there is one for that too, and no warning where nothing can be told. Ctrl-C
-    leaves what is best by the folds that are done; before there is one it is raised.
+    One that follows from a given noise and prior scale is returned as it is, unless latent values
+    are calibrated, or, if `judge`, a value is asked for it. Ctrl-C leaves what is best by the folds
+    that are done; before there is one it is raised.
     """
     now, noise = targets.begun(), targets.noise
     is_open = isinstance(noise, Noise) and (noise.is_open or noise.shapes_the_loss)
-    loss = targets.problem(columns, targets.minimised(now)).loss
-    calibrated = is_calibrated(loss, options.prior) and (targets.is_margin or targets.can_be_split)
-    if options.prior_scale is not None and not is_open and not (judge or calibrated):
+    is_asked = judge or targets.calibrates(options.prior)
+    if options.prior_scale is not None and not is_open and not is_asked:
         return Chosen(targets.model(options, now).penalty(options.prior_scale), now)
     if options.prior is FeatureSelection and isinstance(noise, Noise) and is_open:
         # Its penalty depends on the unit of the loss: the noise is that of the Laplacian prior.
         plain, now = _noise_of_laplacian(columns, targets, options)
-        if not plain.is_whole or (plain.path is not None and not plain.is_known):
+        if not plain.is_whole or (plain.path is not None and plain.untold):
             return plain._replace(now=now)  # of noise that tells nothing no penalty follows
         held = replace(targets, noise=replace(noise, spec=now))
         return choose(columns, held, options, judge)
     settles = options.settles and isinstance(noise, Noise) and noise.shapes_the_loss
-    chosen = _chosen(columns, targets, options, now, judge)
+    chosen = _chosen(columns, targets, options, now)
     for _ in range(_ROUNDS - 1 if settles else 0):
         if not chosen.is_whole:
             break
@@ -71,7 +59,7 @@ def choose(columns: Columns, targets: Targets, options: Options, judge: bool = F
         if found is None or _alike(found, now) or chosen.path is None:
             break
         now = found
-        chosen = _chosen(columns, targets, options, now, judge)
+        chosen = _chosen(columns, targets, options, now)
     return chosen
 
 
@@ -89,60 +77,13 @@ def _noise_of_laplacian(
 def tells(columns: Columns, targets: Targets, options: Options) -> bool:
     """Whether rows can be held out, and there is something in the others to predict them from."""
     problem = targets.problem(columns, targets.minimised(targets.begun()))
-    return _untold(targets, problem, options, _first(problem, options) is None) is None
+    return untold(targets, problem, options, _first(problem, options) is None) is None
 
 
 def _first(problem: ExpansionProblem, options: Options) -> float | None:
     """Return the penalty at which a path begins, None if that is rounding."""
     most = first_penalty(problem, options.prior)
     return most if most > rounding_of_first(problem, options.prior) else None
-
-
-def _untold(
-    targets: Targets, problem: ExpansionProblem, options: Options, is_rounding: bool
-) -> str | None:
-    """Return why nothing can be told of a penalty, and what to give; None if something can.
-
-    `is_rounding` says whether the penalty at which a path would begin is no more than that.
-    """
-    otherwise = "Give kernel, likelihood and prior_scale to have it otherwise"
-    if not problem.loss.is_of_labels and not np.any(Reduced(problem).problem.loss.y):
-        return (
-            "the targets are constant, or the mean passes through all of them: no function was "
-            f"fitted, and their noise is the least there can be. {otherwise}"
-        )
-    if targets.can_be_split and not is_rounding:
-        return None
-    within = problem.loss.zone > 0 and not loss_without_functions(problem) > 0
-    if targets.can_be_split and within:
-        zone, remedy = "epsilon of EpsilonInsensitive", "give a smaller epsilon"
-        if isinstance(targets.noise, Noise) and targets.noise.shapes_the_loss:
-            zone, remedy = f"{zone} is left open, and the one that was found", "give epsilon"
-            if options.max_active is not None:
-                zone += f" with max_active={options.max_active}"
-                remedy = "raise max_active, or give epsilon"
-        return (
-            f"{zone} is so wide that the mean alone is near enough to all targets: there was "
-            f"nothing to compare penalties by, and few functions or none are in use; {remedy}"
-        )
-    if targets.can_be_split and problem.loss.kind == "linear" and are_tied(problem.loss.y, _TIED):
-        if problem.loss.is_of_labels:
-            return (
-                "one class is the likelier one everywhere, so that a soft margin gains nothing by "
-                "any function: none was fitted, and probabilities are the shares of the classes. "
-                "likelihood='logistic' tells more of rare classes"
-            )
-        return TIES
-    return (
-        "the rows are too few, or too much alike, to hold some of them out and predict these from "
-        "the others: no function was fitted to them, and what there is of noise is what it began "
-        f"with. {otherwise}"
-    )
-
-
-def are_tied(y: Floats, part: float = 0.5) -> bool:
-    """Whether more than this part of the targets are the same."""
-    return bool(np.max(np.unique(y, return_counts=True)[1]) > part * len(y))
 
 
 def larger(chosen: Chosen) -> Chosen | None:
@@ -153,38 +94,35 @@ def larger(chosen: Chosen) -> Chosen | None:
     return _at(path, int(np.flatnonzero(path.penalties > chosen.penalty)[-1]), chosen.now)
 
 
-def _chosen(
-    columns: Columns, targets: Targets, options: Options, now: Likelihood, judge: bool = False
-) -> Chosen:
+def _chosen(columns: Columns, targets: Targets, options: Options, now: Likelihood) -> Chosen:
     problem = targets.problem(columns, targets.minimised(now))
     model = targets.model(options, now)
     noise, given = targets.noise, None
     if options.prior_scale is not None and not (isinstance(noise, Noise) and noise.is_open):
         given = model.penalty(options.prior_scale)
     most = _first(problem, options)
-    untold = _untold(targets, problem, options, most is None)
-    if untold is not None:
-        if not judge:
-            warn(untold, UndeterminedWarning)
-        # as good as any other that leaves nothing in use, be it by rounding
-        given = given or most or max(problem.loss.unit, slope_bound(problem))
-        # latent values are calibrated all the same
-        if not (is_calibrated(problem.loss, options.prior) and targets.can_be_split):
-            return Chosen(given, now, is_known=False)
-    if given is None:
-        assert most is not None  # as nothing could be told of it otherwise
-        penalties = descending(most, options.n_penalties)
-    else:
+    why = untold(targets, problem, options, most is None)
+    if given is not None:
         penalties = np.array([given])
+    elif why is None and most is not None:
+        penalties = descending(most, options.n_penalties)
+    else:  # as good as any other that leaves nothing in use, be it by rounding
+        penalties = np.array([most or max(problem.loss.unit, slope_bound(problem))])
+    # where nothing can be told of penalties latent values are calibrated all the same
+    if why is not None and not (targets.calibrates(options.prior) and targets.can_be_split):
+        return Chosen(float(penalties[0]), now, untold=why)
     if options.like is not None:
         return _at_place_of(options.like, penalties, now)
     by = Comparison(problem, targets.folds, targets.weights, model, COARSE, options.max_active)
     path = scored_path(by, penalties)
     found = _at(path, path.best, now)
+    if why is not None:
+        return found._replace(path=None, untold=why)
     if not np.any(np.isfinite(path.values)):
         # where functions are too few for the only penalty it is taken, margins calibrated, as it is
-        found = found._replace(value=-np.inf, is_known=not path.has_room)
-    return found if untold is None else found._replace(path=None, is_known=False)
+        why = ends_untold(targets.weights) if path.has_room else None
+        found = found._replace(value=-np.inf, untold=why)
+    return found
 
 
 def _at(path: Path, q: int, now: Likelihood) -> Chosen:

@@ -12,7 +12,7 @@ from mercer.inference import laplacian
 from mercer.inference._columns import Columns
 from mercer.inference._expansion_noise import NoiseModel
 from mercer.inference._expansion_problem import Expansion, ExpansionProblem
-from mercer.inference._expansion_spread import margin_spread, posterior_spread, ridge_of
+from mercer.inference._expansion_spread import calibrated_spread, posterior_spread, ridge_of
 from mercer.inference._residual_noise import Noise
 from mercer.likelihoods import Likelihood
 from mercer.priors import FeatureSelection
@@ -80,7 +80,7 @@ def _fitted(
     coef = np.concatenate([solution.coef, solution.beta])
     if chosen.calibration is not None:
         coef = chosen.calibration.slope * coef
-        spread = margin_spread(
+        spread = calibrated_spread(
             problem, solution, likelihood, options.prior, penalty, chosen.calibration
         )
     else:

@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.evidence.optimum import Report
+from mercer.inference._calibration import Calibration
 from mercer.inference._columns import Columns
 from mercer.inference._expansion_noise import NoiseModel
 from mercer.inference._expansion_path import Path
 from mercer.inference._expansion_posterior import Spread
 from mercer.inference._expansion_problem import Expansion, ExpansionProblem
-from mercer.inference._margin_calibration import Calibration
 from mercer.inference._residual_noise import Noise
 from mercer.likelihoods import Gaussian, Likelihood, Logistic, Probit
-from mercer.priors import CoefficientPrior
+from mercer.priors import CoefficientPrior, FeatureSelection
 
 __all__ = ["Chosen", "Fitted", "Options", "Targets"]
 
@@ -94,6 +94,14 @@ class Targets:
         """Whether what is minimised is no likelihood."""
         return isinstance(self.noise, str) and self.noise != "logistic"
 
+    def calibrates(self, prior: type[CoefficientPrior]) -> bool:
+        """Whether latent values are to be calibrated, see `is_calibrated`.
+
+        Margins say nothing without; the others do where no rows can be held out.
+        """
+        selects = self.noise == "logistic" and prior is FeatureSelection
+        return self.is_margin or (selects and self.can_be_split)
+
     @property
     def can_be_split(self) -> bool:
         """Whether rows can be held out, and others are left that tell something."""
@@ -113,9 +121,9 @@ class Chosen(NamedTuple):
     penalty : in units of the loss
     now : the likelihood whose loss is minimised
     value : of held-out rows, the mean log density; NaN if nothing was chosen
-    path : where it was chosen, None if it was given
+    path : where it was chosen, None if it was given, or nothing could be told of it
     calibration : of margins and others that are calibrated, from held-out rows
-    is_known : whether there was something to choose by, or all was given
+    untold : why nothing could be told of it, in words; None if something could, or it was given
     is_whole : whether no interrupt has ended the choice
     """
 
@@ -124,7 +132,7 @@ class Chosen(NamedTuple):
     value: float = np.nan
     path: Path | None = None
     calibration: Calibration | None = None
-    is_known: bool = True
+    untold: str | None = None
     is_whole: bool = True
 
 

@@ -129,8 +129,8 @@ class Objective(Guarded):
     def constant_of_search(self, likelihood: Gaussian) -> float:
         """Return the part of `constant` that values of a search have.
 
-        Beside noise that is fixed the normalisers of weights are one number, and such weights may
-        be inverse variances: in small units a sum of 1e16, which would leave the search no digits.
+        Beside weights and noise that is fixed it is one number, and left out: the weights may be
+        inverse variances, in small units 1e16 together, beside which a search would have no digits.
         """
         is_fixed = self.data.weights is not None and not likelihood.theta.size
         return 0.0 if is_fixed else self.constant(likelihood)

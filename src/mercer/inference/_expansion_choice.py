@@ -13,11 +13,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.inference._calibration import is_calibrated
 from mercer.inference._expansion_noise import NoiseModel
 from mercer.inference._expansion_posterior import spread_under
 from mercer.inference._expansion_problem import Expansion, ExpansionProblem
 from mercer.inference._expansion_spread import ridge_of
-from mercer.inference._margin_calibration import is_calibrated
 
 __all__ = ["HeldOut", "folds_of", "held_out", "held_out_functions"]
 

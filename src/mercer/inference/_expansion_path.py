@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.inference import laplacian
+from mercer.inference._calibration import Calibration, calibrate, is_calibrated, narrowing
 from mercer.inference._expansion_choice import held_out, held_out_functions
 from mercer.inference._expansion_noise import NoiseModel
 from mercer.inference._expansion_problem import Expansion, ExpansionProblem
-from mercer.inference._expansion_spread import margin_spread
-from mercer.inference._margin_calibration import Calibration, calibrate, is_calibrated, narrowing
+from mercer.inference._expansion_spread import calibrated_spread
 
 __all__ = ["Comparison", "Path", "descending", "scored_path"]
 
@@ -59,7 +59,7 @@ class Path(NamedTuple):
     values : (q,) the mean log density of held-out rows; -infinity where a fold needs more functions
         than may be in use
     active : (q,) functions in use, the mean over the folds
-    calibrations : of the margins at each penalty; None where latent values are not calibrated
+    calibrations : of latent values at each penalty; None where these are not calibrated
     is_whole : whether no interrupt has left folds or penalties out
     has_room : whether the functions that may be in use are enough for one of the penalties
     """
@@ -210,12 +210,9 @@ class _Work:
         out = np.zeros(problem.n)
         for fold in self.used:
             test = np.flatnonzero(by.folds == fold)
-            train, solution = (
-                problem.rows(np.flatnonzero(by.folds != fold)),
-                self.solutions[fold][q],
-            )
-            model = by.model
-            spread = margin_spread(train, solution, model.now, model.prior, lam, calibration)
+            train = problem.rows(np.flatnonzero(by.folds != fold))
+            model, solution = by.model, self.solutions[fold][q]
+            spread = calibrated_spread(train, solution, model.now, model.prior, lam, calibration)
             out[test] = spread.var(held_out_functions(problem, test, solution.indices))
         return out
 

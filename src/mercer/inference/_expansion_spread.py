@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.inference._calibration import Calibration, surest
 from mercer.inference._expansion_posterior import Spread, spread_under
 from mercer.inference._expansion_problem import Expansion, ExpansionProblem
-from mercer.inference._margin_calibration import Calibration, surest
 from mercer.likelihoods import Likelihood
 from mercer.priors import CoefficientPrior, WeightDecay
 
-__all__ = ["margin_spread", "pieces_of", "posterior_spread", "ridge_of"]
+__all__ = ["calibrated_spread", "pieces_of", "posterior_spread", "ridge_of"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -65,7 +65,7 @@ def posterior_spread(
     return spread_under(likelihood, pieces, problem.loss.y, f, problem.weights, size, ridge)
 
 
-def margin_spread(
+def calibrated_spread(
     problem: ExpansionProblem,
     solution: Expansion,
     link: Likelihood,

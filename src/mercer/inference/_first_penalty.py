@@ -13,14 +13,14 @@ from mercer.inference._expansion_spread import pieces_of
 from mercer.inference._largest_penalty import TOLERANCE, largest_penalty
 from mercer.priors import CoefficientPrior, WeightDecay
 
-__all__ = ["first_penalty", "rounding_of_first", "slope_bound"]
+__all__ = ["are_alike", "first_penalty", "rounding_of_first", "slope_bound"]
 
 Floats = NDArray[np.float64]
 
 # A slope along a function that is no more than this part of what it could be is rounding.
 _ROUNDING = 1e-12
-# Functions whose slopes tell what those of all can be: kernel sections are of a size.
-_SOME = 64
+# Columns that are formed at once.
+_COLUMNS = 256
 
 
 def first_penalty(problem: ExpansionProblem, prior: type[CoefficientPrior]) -> float:
@@ -62,10 +62,12 @@ def rounding_of_first(problem: ExpansionProblem, prior: type[CoefficientPrior]) 
     of_sums = _ROUNDING * slope_bound(problem)
     if problem.loss.kind != "linear":
         return of_sums
-    columns = Reduced(problem).problem.columns
-    some = np.unique(np.linspace(0, columns.size - 1, min(columns.size, _SOME)).astype(np.intp))
-    slopes = _greatest_pulls(problem) @ np.abs(columns.take(some))
-    return max(of_sums, TOLERANCE * float(np.max(slopes, initial=0.0)))
+    return max(of_sums, TOLERANCE * _reduced_slope_bound(problem))
+
+
+def are_alike(problem: ExpansionProblem) -> bool:
+    """Whether all functions are, to rounding, combinations of those that have no penalty."""
+    return _reduced_slope_bound(problem) <= _ROUNDING * slope_bound(problem)
 
 
 def slope_bound(problem: ExpansionProblem) -> float:
@@ -75,11 +77,22 @@ def slope_bound(problem: ExpansionProblem) -> float:
     return float(np.max(slopes, initial=0.0))
 
 
-def _greatest_pulls(problem: ExpansionProblem) -> Floats:
-    """Return how large pulls can be, (n,): those of a heavy row as large as the others can be.
+def _reduced_slope_bound(problem: ExpansionProblem) -> float:
+    """Return that along functions without their part in those that have no penalty."""
+    size, columns = _greatest_pulls(problem), Reduced(problem).problem.columns
+    found = 0.0
+    for start in range(0, columns.size, _COLUMNS):
+        some = np.arange(start, min(start + _COLUMNS, columns.size))
+        found = max(found, float(np.max(size @ np.abs(columns.take(some)))))
+    return found
 
-    So they are beside a constant without a penalty; without one a heavy row has a larger first
-    penalty too.
+
+def _greatest_pulls(problem: ExpansionProblem) -> Floats:
+    """Return how large pulls can be, (n,).
+
+    Those of a heavy row are taken to be no larger than those of all others together, which they
+    have to balance where there is a constant without a penalty. Without one they can be larger, and
+    so can the first penalty, so that what is a small part of this bound is rounding all the same.
     """
     low, high = problem.loss.reach()
     size = np.maximum(-low, high)

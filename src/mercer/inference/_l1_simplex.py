@@ -114,12 +114,12 @@ class _Highs:
         self.model.setOptionValue("simplex_iteration_limit", _pivots(size, _PIVOTS))
         self.model.run()
         status = self.model.getModelStatus()
-        for strategy, most in ((_DUAL, _PIVOTS), (_PRIMAL, _LAST_PIVOTS)):
+        for strategy, each in ((_DUAL, _PIVOTS), (_PRIMAL, _LAST_PIVOTS)):
             if status == highspy.HighsModelStatus.kOptimal:
                 break
             self.model.clearSolver()  # rounding has spoiled the basis it went on from
             self.model.setOptionValue("simplex_strategy", strategy)
-            self.model.setOptionValue("simplex_iteration_limit", _pivots(size, most))
+            self.model.setOptionValue("simplex_iteration_limit", _pivots(size, each))
             try:
                 self.model.run()
             finally:
@@ -183,9 +183,9 @@ class _Anew:
         return Vertex(x, multipliers, inside, fixed | (np.abs(multipliers) > _NEAR))
 
 
-def _pivots(size: int, most: int) -> int:
-    """Return how many steps a programme of this size may take, which has 32 bits."""
-    return min(most * size, 2**31 - 1)
+def _pivots(size: int, each: int) -> int:
+    """Return how many steps a programme may take: so many for each variable and row, in 32 bits."""
+    return min(each * size, 2**31 - 1)
 
 
 def solver_of(cost: Floats, low: Floats, high: Floats) -> Solver:

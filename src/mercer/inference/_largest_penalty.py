@@ -23,7 +23,8 @@ Floats = NDArray[np.float64]
 _AT_KINK = 1e-10
 # Conditions that are added at once to the programme of the largest penalty.
 _CONDITIONS = 50
-#: What the solver may leave of violations, in units of the largest slope: no less is known of one.
+#: What the solver may leave of violations, in units of the largest slope. Of the penalty nothing
+#: below that is known, and no less is returned where there are kinks.
 TOLERANCE = 1e-7
 # Steps at the most: of the simplex method, in units of variables and conditions, and of the other.
 _PIVOTS, _INTERIOR = 10, 300

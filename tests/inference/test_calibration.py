@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit, ndtr
 
-from mercer.inference._margin_calibration import calibrate, narrowing, surest
+from mercer.inference._calibration import calibrate, narrowing, surest
 from mercer.likelihoods import Logistic, Probit
 
 RNG = np.random.default_rng(2)

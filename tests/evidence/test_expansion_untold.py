@@ -1,0 +1,79 @@
+"""What is said where nothing can be told of a penalty, and of which function."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+from mercer import LaplacianProcessClassifier, LaplacianProcessRegressor
+from mercer.errors import UndeterminedWarning
+from mercer.evidence.expansion_untold import hold_the_median
+from mercer.kernels import RBF
+from mercer.likelihoods import Laplace
+
+ALIKE = "the rows are too few, or too much alike"
+TIED = "so many targets are the same"
+ONE_SIDED = "one of the two classes is the likelier one everywhere"
+
+
+def told(model, X, y, **weights):
+    """Fit, and return what was undetermined."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X, y, **weights)
+    return [str(w.message) for w in caught if issubclass(w.category, UndeterminedWarning)]
+
+
+@pytest.mark.parametrize("n", [6, 15, 25])
+def test_rows_that_are_alike_are_not_called_tied(n):
+    rng = np.random.default_rng(0)
+    model = LaplacianProcessRegressor(RBF(1e8), Laplace(), optimizer=None)
+    (text,) = told(model, rng.normal(size=(n, 1)), rng.normal(size=n))
+    assert text.startswith(ALIKE) and model.status_ == "certified"
+
+
+def test_balanced_labels_of_rows_that_are_alike_have_no_likelier_class():
+    X = 1.0 + 1e-9 * np.random.default_rng(0).normal(size=(30, 1))
+    model = LaplacianProcessClassifier(RBF(1.0), "soft_margin", optimizer=None)
+    (text,) = told(model, X, np.repeat([0, 1], 15))
+    assert text.startswith(ALIKE)
+
+
+def test_targets_are_named_where_there_are_several():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-5, 5, (80, 1))
+    counts = rng.poisson(0.1, (2, 80)).astype(float)
+    Y = np.column_stack([counts[0], np.sin(X[:, 0]), counts[1]])
+    model = LaplacianProcessRegressor(RBF(4.0), Laplace(), optimizer=None)
+    (text,) = told(model, X, Y)
+    assert text.startswith(f"for targets 0, 2: {TIED}")
+    assert [len(own) > 0 for own in model.basis_indices_] == [False, True, False]
+
+
+def test_classes_are_named_where_there_are_several():
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(-5, 5, (80, 1)), np.repeat([0, 1, 2], [70, 5, 5])
+    model = LaplacianProcessClassifier(RBF(4.0), "soft_margin", optimizer=None)
+    texts = told(model, X, np.array(["a", "b", "c"])[y])
+    assert len(texts) == 1 and texts[0].startswith("for class")
+    assert f" against the rest: {ONE_SIDED}" in texts[0]
+
+
+@pytest.mark.parametrize("weight", [1.0, 0.04])
+def test_weights_are_blamed_only_if_there_are_any(weight):
+    rng = np.random.default_rng(0)
+    n = 20 if weight < 1 else 2
+    X = rng.uniform(-5, 5, (n, 1))
+    model = LaplacianProcessRegressor()
+    (text,) = told(model, X, np.sin(X[:, 0]), sample_weight=np.full(n, weight))
+    assert ("rows weigh 0.8 together" in text) == (weight < 1)
+    assert ("rows are too few to estimate noise from" in text) == (weight == 1)
+
+
+def test_ties_are_counted_by_weight():
+    y = np.array([0.0, 0.0, 1.0, 2.0])
+    assert not hold_the_median(y, np.ones(4))  # half is not more
+    assert hold_the_median(y, np.array([2.0, 2.0, 1.0, 1.0]))
+    assert not hold_the_median(y, np.array([1.0, 1.0, 9.0, 1.0]))  # a heavy row is no tie
