@@ -376,3 +376,30 @@ def test_feature_selection_of_a_given_scale_is_calibrated_too():
     model.set_params(optimizer=None).fit(X, y)
     assert model.prior_.scale == 3.0 and model.calibration_.shape == (1, 2)
     assert np.mean(-model.log_predictive_density(X, y)) < 0.1
+
+
+@pytest.mark.parametrize("likelihood", LOSSES)
+def test_functions_of_folds_of_any_size_have_one_calibration(likelihood):
+    """Under feature selection nothing bounds them, and that of one fold drowned the others."""
+    rng = np.random.default_rng(200)
+    X, new = rng.normal(size=(200, 2)), rng.normal(size=(1000, 2))
+    y, labels = X[:, 0] * X[:, 1] > 0, new[:, 0] * new[:, 1] > 0
+    options = {"prior": "feature_selection", "optimizer": None, "tol": 1e-4}
+    model = LaplacianProcessClassifier(RBF(1.0), likelihood, **options).fit(X, y)
+    assert model.score(X, y) > 0.95 and model.score(new, labels) > 0.9
+    assert np.mean(-model.log_predictive_density(new, labels)) < 0.25
+
+
+@pytest.mark.parametrize("likelihood", LOSSES[1:])
+def test_coefficients_that_hardly_decay_are_not_sure(likelihood):
+    """Error bars that drown all held-out labels would be made up for by slopes without end."""
+    rng = np.random.default_rng(29)
+
+    def draw(n):
+        X = rng.normal(size=(n, 5))
+        return X, rng.random(n) < expit(3.0 * np.sin(2.0 * X[:, 0]))
+
+    (X, y), (new, labels) = draw(20), draw(1000)
+    model = LaplacianProcessClassifier(RBF(1.5), likelihood, prior="weight_decay", optimizer=None)
+    model.fit(X, y)
+    assert np.mean(-model.log_predictive_density(new, labels)) < 1.0

@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
+from sklearn.gaussian_process import kernels as sklearn_kernels
 from sklearn.metrics import log_loss
 
 import mercer
@@ -371,3 +372,37 @@ def test_classes_far_apart_are_told_by_their_probabilities(seed):
     assert log_loss(y[1::2], p) < 0.1
     _, std = model.predict_latent(X[1::2], return_std=True)
     assert np.max(std) < 100.0
+
+
+def test_a_lifted_function_may_be_of_any_size():
+    """Weights have priors of their own, and a kernel of variance 1 says nothing of large ones."""
+    X, y = rows()
+    far = np.linspace(20.0, 24.0, 40)[:, None]
+    found = []
+    for units in (1.0, 1e4):
+        model = LaplacianProcessRegressor(KERNEL, optimizer=None, mean="zero").fit(X, units * y)
+        given = model.posterior_, model.likelihood_
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            OnlineGPRegressor.from_posterior(*given, max_basis=60, lift=True)
+        told = ["error bars away from its basis are too narrow" in str(w.message) for w in caught]
+        assert any(told) == (units > 1.0)
+        lifted = OnlineGPRegressor.from_posterior(*given, max_basis=60, lift="scaled")
+        lifted.partial_fit(far, units * np.sin(far[:, 0]))
+        found.append(lifted.predict(far) / units)
+    np.testing.assert_allclose(found[1], found[0], atol=1e-3)
+    assert np.max(np.abs(found[0] - np.sin(far[:, 0]))) < 0.2
+    with pytest.raises(ValueError, match="lift must be True, False or 'scaled', got 'much'"):
+        OnlineGPRegressor.from_posterior(*given, lift="much")
+
+
+def test_noise_of_a_white_kernel_is_a_start():
+    X, y = rows()
+    white = sklearn_kernels.WhiteKernel
+    wanted = LaplacianProcessRegressor(KERNEL, optimizer=None).fit(X, y)
+    for level in (1.0, 10.0):
+        kernel = sklearn_kernels.RBF(float(KERNEL.length_scale)) + white(level)
+        model = LaplacianProcessRegressor(kernel, optimizer=None).fit(X, y)
+        assert model.likelihood_.noise == pytest.approx(wanted.likelihood_.noise)
+    kernel = sklearn_kernels.RBF(1.0) + white(0.3, noise_level_bounds="fixed")
+    assert LaplacianProcessRegressor(kernel, optimizer=None).fit(X, y).likelihood_.noise == 0.3

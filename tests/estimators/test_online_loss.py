@@ -36,6 +36,14 @@ def told(learn):
     return found
 
 
+def texts_of(call):
+    """Return what is warned of, whatever it is."""
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        call()
+    return [str(each.message) for each in found]
+
+
 def in_chunks(model, size, X=TIME, y=COURSE):
     for at in range(0, len(X), size):
         model.partial_fit(X[at : at + size], y[at : at + size])
@@ -43,7 +51,7 @@ def in_chunks(model, size, X=TIME, y=COURSE):
 
 def test_time_that_goes_on_is_told_and_what_helps_against_it():
     model = course()
-    with pytest.warns(MercerWarning, match=r"max_basis=100 .*nats.*Raise max_basis.*give forget"):
+    with pytest.warns(MercerWarning, match=r"max_basis=100 .*nats.*raise max_basis.*give forget"):
         before = model.learn(TIME, COURSE)
     late = slice(-300, None)
     worse = np.sqrt(np.mean((COURSE - before.mean)[late] ** 2))
@@ -215,3 +223,25 @@ def test_losses_are_those_of_one_function():
     assert not told(lambda: one.partial_fit(X, y))
     assert not told(lambda: ten.partial_fit(X, np.tile(y[:, None], 10)))
     assert ten.projection_loss_ > 0.3 * 600
+
+
+def test_where_the_first_rows_chose_more_of_them_are_advised():
+    chosen = OnlineGPRegressor(max_basis=5, random_state=0)
+    X = np.random.default_rng(0).uniform(-3, 3, (600, 1))
+    texts = texts_of(lambda: chosen.partial_fit(X, np.sin(4.0 * X[:, 0])))
+    (text,) = [text for text in texts if "is too small for these rows" in text]
+    assert "a larger n_init, such as 500" in text and "Else raise max_basis" in text
+    given = course(max_basis=10)
+    (text,) = texts_of(lambda: given.partial_fit(TIME, COURSE))
+    assert "n_init" not in text
+
+
+def test_a_mean_that_nobody_chose_is_named():
+    X, y = sinc(300)
+    model = OnlineGPRegressor(5.0 * RBF(2.0), Gaussian(0.1), max_basis=60)
+    assert any(
+        "the mean is 0, as where kernel" in t for t in texts_of(lambda: model.learn(X, y + 1e3))
+    )
+    wild = OnlineGPRegressor(5.0 * RBF(2.0), Gaussian(1e-4), mean="zero", max_basis=60)
+    found = texts_of(lambda: wild.learn(X, y + 1e3))
+    assert found and not any("the mean is 0" in text for text in found)

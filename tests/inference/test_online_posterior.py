@@ -7,10 +7,11 @@ import tracemalloc
 import numpy as np
 import pytest
 
+from mercer import SparseGPRegressor
 from mercer.inference import _online_rows, ep, exact, softmax, sparse
 from mercer.inference._approximations import approximation
 from mercer.inference._online_moments import refresh
-from mercer.inference._online_takeover import joined, lifted, within
+from mercer.inference._online_takeover import joined, lifted, likeliest_factor, within
 from mercer.inference._problem import LatentProblem
 from mercer.inference.online import OnlineProcess
 from mercer.kernels import RBF, Tanh
@@ -414,3 +415,36 @@ def test_coupled_outputs_are_refused():
     posterior, _ = softmax.posterior(p, Zero())
     with pytest.raises(ValueError, match="coupled"):
         OnlineProcess.from_posterior(posterior, Probit(1.0))
+
+
+@pytest.mark.parametrize("coupled", [False, True])
+def test_a_function_is_lifted_under_so_many_times_the_kernel(coupled):
+    """The moments at the points stay, and all beyond them is the larger prior's."""
+    points, Y = problem()
+    parts = [sparse_posterior("sor", points, Y[:, p : p + 1], np.ones(1)) for p in range(2)]
+    both = joined(parts, Laplace(0.3)) if coupled else sparse_posterior("sor", points, Y, (1, 1))
+    got, new = lifted(both, 7.0), points[:9] + 0.3
+    own = got.basis.points
+    np.testing.assert_allclose(got.mean(new), both.mean(new), atol=1e-8)
+    np.testing.assert_allclose(got.var(own), both.var(own), atol=1e-8)
+    K, k = both.kernel(own), both.kernel(new, own)
+    rest = both.kernel.diag(new) - np.einsum("ij,ji->i", k, np.linalg.solve(K, k.T))
+    np.testing.assert_allclose(got.var(new), both.var(new) + 7.0 * rest[:, None], atol=1e-7)
+    assert got.kernel(new[:1])[0, 0] == pytest.approx(7.0 * both.kernel(new[:1])[0, 0])
+
+
+def test_the_likeliest_factor_is_the_step_of_expectation_maximisation():
+    """Dense: E[z'K^-1 z]/m, of the mean and of the covariance; and 1 at the evidence's maximum."""
+    points, Y = problem()
+    posterior = sparse_posterior("sor", points, Y, (1, 1))
+    own = posterior.basis.points
+    K, mean = posterior.kernel(own), posterior.mean(own)
+    S = posterior.cov(own)[..., 0] if posterior.cov(own).ndim == 3 else posterior.cov(own)
+    inverse = np.linalg.inv(K)
+    wanted = np.mean([z @ inverse @ z + np.trace(inverse @ S) for z in mean.T]) / len(own)
+    assert likeliest_factor(posterior) == pytest.approx(wanted, rel=1e-7)
+    X = np.random.default_rng(0).uniform(0, 6, (80, 1))
+    y = 3.0 * np.sin(X[:, 0]) + 0.2 * np.random.default_rng(1).normal(size=80)
+    options = {"approximation": "sor", "n_inducing": 9, "learn_inducing": False, "mean": "zero"}
+    fitted = SparseGPRegressor(1.0 * RBF(1.0), **options, random_state=0).fit(X, y)
+    assert likeliest_factor(fitted.posterior_) == pytest.approx(1.0, abs=1e-2)

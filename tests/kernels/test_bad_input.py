@@ -164,3 +164,10 @@ def test_blocks_may_be_strided(monkeypatch):
     monkeypatch.setattr(Misshapen, "spoil", staticmethod(lambda K: np.repeat(K, 2, axis=1)[:, ::2]))
     X = np.arange(5.0)[:, None]
     np.testing.assert_array_equal(Misshapen()(X), Linear()(X))
+
+
+@pytest.mark.parametrize("kernel", [RBF(1.0), Tanh(1.0, 0.5), RBF(1.0) + Linear()])
+def test_products_with_points_of_other_columns(kernel):
+    wrong = np.ones((3, 2)), np.ones((4, 1)), np.ones((4, 1))
+    with pytest.raises(ValueError, match="X and Z must have the same number of columns, got 2"):
+        kernel.times(*wrong)

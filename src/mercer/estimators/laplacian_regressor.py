@@ -263,7 +263,8 @@ class LaplacianProcessRegressor(LaplacianProcess, BayesianRegressor):
         precomputed = is_precomputed(self)
         kernel, noise = (None, None) if precomputed else as_kernel(self.kernel, X)
         given = as_likelihood(self.likelihood, noise, "LaplacianProcessClassifier")
-        spec = noise_spec(given)
+        is_open = noise is not None and noise.is_free  # a WhiteKernel's, of which that is a start
+        spec = noise_spec(None if is_open else given)
         mean = means.from_spec(self.mean)
         rows = checked_rows(self, X, y, sample_weight, kernel)
         if precomputed:

@@ -24,6 +24,8 @@ __all__ = ["warn_of_expansion", "warn_of_status"]
 _MANY, _FEW = 0.5, 20
 
 _HEAVIER = "RelevanceVectorRegressor(robust=True), or GPRegressor(likelihood=StudentT())"
+# Absolute distances stand outliers that are not too far out.
+_LAPLACE = "likelihood=Laplace() if they are ten times as far out or so, else "
 
 
 def warn_of_expansion(own: Any, frame: Frame, fits: list[Fitted]) -> None:
@@ -127,7 +129,8 @@ def _warn_of_outliers(frame: Frame, fits: list[Fitted], p: int, is_empty: bool) 
         warn(
             f"the noise{which} is that of outliers: {drowned}. Whatever the inputs tell of the "
             f"others hardly counts beside it ({len(fit.solution.indices)} functions are in use). "
-            f"Leave these rows out, or take noise with heavier tails: {_HEAVIER}",
+            "Leave these rows out, or take noise with heavier tails: "
+            f"{_LAPLACE if is_gaussian else ''}{_HEAVIER}",
             MercerWarning,
         )
         return True
@@ -144,7 +147,8 @@ def _warn_of_outliers(frame: Frame, fits: list[Fitted], p: int, is_empty: bool) 
     how = "the Gaussian noise is theirs" if poor == "noise" else "the fit follows these"
     warn(
         f"some targets{which} are far from all others, and {how}: predictions and error bars of "
-        f"the others are poor. Leave them out, or take noise with heavier tails: {_HEAVIER}",
+        "the others are poor. Leave them out, or take noise with heavier tails: "
+        f"{_LAPLACE}{_HEAVIER}",
         MercerWarning,
     )
     return True

@@ -15,10 +15,10 @@ from mercer.estimators.inputs import require_targets
 from mercer.estimators.labels import checked_labels, codes_of, hard_targets
 from mercer.estimators.nested import column_names
 from mercer.estimators.online_fit import LearnsOnline
+from mercer.estimators.online_lift import require_lift
 from mercer.estimators.online_options import is_complete, online_class_model, together
 from mercer.estimators.online_prequential import classes_before, label_codes
 from mercer.estimators.online_start import Start, start_of_classes
-from mercer.estimators.options import require_flag
 from mercer.estimators.rows import Rows, checked_inputs, kept_weights
 from mercer.evidence.optimum import Report
 from mercer.inference.online import Before
@@ -195,7 +195,7 @@ class OnlineGPClassifier(LearnsOnline, BayesianClassifier):
         max_basis: int | None = None,
         *,
         classes: ArrayLike,
-        lift: bool = False,
+        lift: bool | str = False,
         tol: float = 1e-6,
         novelty: str = "geometry",
         criterion: str = "kl",
@@ -216,13 +216,14 @@ class OnlineGPClassifier(LearnsOnline, BayesianClassifier):
             How many basis vectors there may be; as many as there are without it.
         classes : array-like
             The classes, in the order of the outputs; of two, the second is that of positive values.
-        lift : bool, default False
+        lift : {False, True, "scaled"}
             Whether a degenerate posterior, as that of a Laplacian process, is taken as one under
-            the full kernel, to which rows can be added: without it those far from the basis teach
-            nothing, see `OnlineGPRegressor.from_posterior`.
+            the full kernel, or under a multiple of it that suits the function, to which rows can be
+            added: without it those far from the basis teach nothing, see
+            `OnlineGPRegressor.from_posterior`.
         tol, novelty, criterion, forget : as for the class
         """
-        require_flag("lift", lift)
+        require_lift(lift)
         if isinstance(likelihood, Softmax):
             raise ValueError(
                 "a softmax couples its functions, and on-line learning keeps one for each class "

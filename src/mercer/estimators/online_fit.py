@@ -13,6 +13,7 @@ from mercer.compute import heard, row_blocks
 from mercer.errors import ConvergenceWarning, MercerWarning, warn
 from mercer.estimators.memory import require_basis, require_sweeps
 from mercer.estimators.nested import column_names
+from mercer.estimators.online_lift import factor_of
 from mercer.estimators.online_loss import NO_LOSSES, NoticesLosses
 from mercer.estimators.online_options import check_online_options, engine_options
 from mercer.estimators.online_start import Start, sample_of, taken
@@ -122,7 +123,7 @@ class LearnsOnline(NoticesLosses):
         likelihood: Any,
         link: Likelihood,
         max_basis: int | None,
-        lift: bool,
+        lift: bool | str,
         options: dict[str, Any],
         **own: Any,
     ) -> Self:
@@ -140,9 +141,10 @@ class LearnsOnline(NoticesLosses):
         check_online_options(model)
         require_basis(most, n_covariances(link, posterior.n_outputs))
         process = OnlineProcess.from_posterior(
-            posterior, link, lift=lift, max_basis=max_basis, **options
+            posterior, link, lift=factor_of(lift, posterior), max_basis=max_basis, **options
         )
-        model.kernel_, model.likelihood_ = posterior.kernel, link
+        model.kernel = model.kernel_ = process.kernel
+        model.likelihood_ = link
         model.mean_ = posterior.mean_function
         model.n_iter_, model.status_ = 1, "complete"
         model._process, model._posterior, model._waiting = process, None, None

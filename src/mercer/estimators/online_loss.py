@@ -44,6 +44,8 @@ class NoticesLosses(HasOnlineProcess):
     """
 
     max_basis: int
+    kernel: Any
+    likelihood: Any
     likelihood_: Likelihood
     _lost: dict[str, float] = NO_LOSSES  # also of a model that waits for rows to begin with
 
@@ -99,12 +101,28 @@ class NoticesLosses(HasOnlineProcess):
             f"max_basis={self.max_basis} is too small for these rows: of the last "
             f"{lost['rows']:.0f}, each has lost {rate:.2g} nats on average to the basis vectors "
             "that there is no room for. Most of what rows say is lost again then, and predictions "
-            "can be poor. See first to outliers, and to noise at its lower bound if a warning told "
-            "of it: a function that follows every row needs a basis vector for each. Raise "
-            "max_basis; where inputs move on, as time does, or the function drifts, give forget, "
-            "such as 0.01, by which the past makes room",
+            "can be poor. See first to outliers, and to kernel and noise, if they may not suit the "
+            "rows: a function that follows every row needs a basis vector for each. "
+            f"{self._let_more_choose()}Else raise max_basis; where inputs move on, as time does, "
+            "or the function drifts, give forget, such as 0.01, by which the past makes room",
             MercerWarning,
         )
+
+    def _let_more_choose(self) -> str:
+        """Return what to do about hyperparameters that the first rows chose."""
+        if self.kernel is not None and self.likelihood is not None:
+            return ""
+        return (
+            "What is left open can be chosen by more rows (fit, or a larger n_init, such as 500), "
+            "or give one length scale for all columns. "
+        )
+
+    def _name_the_mean(self) -> str:
+        """Return that the mean may be why, if its coefficients are 0 since none were chosen."""
+        mean, points = self._process.mean_function, self._process.points
+        if mean.estimate is None or not len(points) or np.any(mean(points)):
+            return ""
+        return "the mean is 0, as where kernel and noise are given (take it off the targets); "
 
     def _warn_of_constant(self) -> None:
         """Warn once if a constant would have predicted all rows so far better."""
@@ -121,8 +139,9 @@ class NoticesLosses(HasOnlineProcess):
             f"were predicted, and a constant with their mean and deviation has {constant:.3g}: "
             "predictions are off, or their error bars far too narrow or too wide. Some targets may "
             "be outliers, which noise of heavy tails such as StudentT() stands; the function may "
-            "drift, for which there is forget; or kernel and noise do not suit these rows: choose "
-            "them by more rows (fit, or, if they are left open, a larger n_init), with "
-            "n_restarts=5" + ("" if room else ", or with more basis vectors, max_basis"),
+            f"drift, for which there is forget; {self._name_the_mean()}or kernel and noise do not "
+            "suit these rows: choose them by more rows (fit, or, if they are left open, a larger "
+            "n_init), with n_restarts=5"
+            + ("" if room else ", or with more basis vectors, max_basis"),
             MercerWarning,
         )

@@ -55,7 +55,7 @@ class Asked:
 
 
 #: What `n_sweeps` does with rows that were learned.
-RECYCLE = ("sites", "heuristic")
+_RECYCLE = ("sites", "heuristic")
 
 
 def check_online_options(estimator: Any) -> None:
@@ -66,7 +66,7 @@ def check_online_options(estimator: Any) -> None:
     _require_between("forget", estimator.forget)
     require_choice("novelty", estimator.novelty, NOVELTIES)
     require_choice("criterion", estimator.criterion, CRITERIA)
-    require_choice("recycle", estimator.recycle, RECYCLE)
+    require_choice("recycle", estimator.recycle, _RECYCLE)
     check_search_options(Asked(estimator))
     if is_precomputed(estimator):
         whole = type(estimator).__name__.removeprefix("Online")

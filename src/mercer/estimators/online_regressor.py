@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mercer.estimators.nested import column_names
 from mercer.estimators.online_fit import LearnsOnline
+from mercer.estimators.online_lift import require_lift
 from mercer.estimators.online_options import (
     Asked,
     is_complete,
@@ -242,7 +243,7 @@ class OnlineGPRegressor(LearnsOnline, BayesianRegressor):
         likelihood: Likelihood,
         max_basis: int | None = None,
         *,
-        lift: bool = False,
+        lift: bool | str = False,
         tol: float = 1e-6,
         novelty: str = "geometry",
         criterion: str = "kl",
@@ -256,19 +257,23 @@ class OnlineGPRegressor(LearnsOnline, BayesianRegressor):
             Of any method, with outputs that are not coupled. Points that others all but determine
             are left out, and one of more than `max_basis` is pruned: by the least divergence,
             added over outputs, as `Posterior.prune` does, whatever the criterion for later rows.
+            It does not know the names of its columns: those of the first rows that are learned are
+            taken, whose columns must be in the order of the fit.
         likelihood : Likelihood
             Of further rows, in the units of `posterior.scale`: the `likelihood_` of the model. That
             of FITC can be too small, by what its prior takes for the function's own variance, and
             error bars are then too narrow: look at it, or take VFE's.
         max_basis : int, optional
             How many basis vectors there may be; as many as there are without it.
-        lift : bool, default False
+        lift : {False, True, "scaled"}
             A degenerate posterior (SoR, relevance vectors, Laplacian processes) is linear in its
             basis, and only its weights are updated. Rows where all its functions are next to 0, as
             those of a stream that leaves the region of the first ones, teach it nothing, and its
-            error bars there stay those of the mean. Whether to take it as one under the full
+            error bars there stay those of the mean. With True it is taken as one under the full
             kernel instead, that of DTC, to whose basis rows can be added; that asks for a Mercer
-            kernel.
+            kernel. With "scaled" the kernel is multiplied by the variance under which the function
+            is likeliest: for relevance vectors and Laplacian processes, whose kernels have no say
+            in how large functions are.
         tol, novelty, criterion, forget : as for the class
             They and `max_basis` can do nothing for a degenerate posterior that is not lifted, and
             must be left out there.
@@ -285,7 +290,7 @@ class OnlineGPRegressor(LearnsOnline, BayesianRegressor):
                 "them: give likelihood_ of the model that has the posterior"
             )
         require_one_noise(likelihood)
-        require_flag("lift", lift)
+        require_lift(lift)
         options = {"tol": tol, "novelty": novelty, "criterion": criterion, "forget": forget}
         model = cls._from_posterior(posterior, likelihood, likelihood, max_basis, lift, options)
         model._multioutput = posterior.n_outputs > 1

@@ -48,7 +48,8 @@ _ADVICE = {
     ("noise", "lower"): (
         "either the targets are free of noise (fix it then), or a few are outliers that the "
         "function follows (try StudentT()), or rows are too few to tell noise from the function "
-        "(where the kernel has a length scale for each column, give one for all)"
+        "(give one length scale for all columns where the kernel has one for each; on-line models "
+        "choose by more rows with a larger n_init, such as 500)"
     ),
     ("noise", "upper"): "the kernel explains nothing; try another kernel or wider bounds",
     ("length_scale", "lower"): (

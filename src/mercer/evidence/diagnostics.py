@@ -129,10 +129,10 @@ def warn_if_noise_does_better(objective: Guarded, optimum: Optimum) -> None:
     if value < alone - _LITTLE:
         rest = objective.constant(likelihood) - objective.constant_of_search(likelihood)
         warn(
-            f"the log evidence of the best hyperparameters found is {value + rest:.6g}, that of "
-            f"noise alone {alone + rest:.6g}: with {kernel!r} the model does worse than without a "
-            "kernel. Try n_restarts=5, begin in the units of the data (periods above all), or take "
-            "another kernel",
+            f"the log evidence of the best hyperparameters found is {value + rest:.6g}, and that "
+            f"of noise alone is {alone - value:.3g} more: with {kernel!r} the model does worse "
+            "than without a kernel. Try n_restarts=5, begin in the units of the data (periods "
+            "above all), or take another kernel",
             ConvergenceWarning,
         )
 

@@ -9,6 +9,7 @@ import numpy as np
 from mercer.evidence.expansion_targets import Chosen, Fitted, Options, Targets
 from mercer.evidence.optimum import tell
 from mercer.inference import laplacian
+from mercer.inference._calibration import Units
 from mercer.inference._columns import Columns
 from mercer.inference._expansion_noise import NoiseModel
 from mercer.inference._expansion_problem import Expansion, ExpansionProblem
@@ -79,9 +80,13 @@ def _fitted(
     unit = 1.0 if targets.is_margin else replace(model, now=likelihood).unit
     coef = np.concatenate([solution.coef, solution.beta])
     if chosen.calibration is not None:
-        coef = chosen.calibration.slope * coef
+        calibration = chosen.calibration.of(
+            Units.of(solution.latent, problem.weights, options.prior)
+        )
+        chosen = chosen._replace(calibration=calibration)
+        coef = calibration.slope * coef
         spread = calibrated_spread(
-            problem, solution, likelihood, options.prior, penalty, chosen.calibration
+            problem, solution, likelihood, options.prior, penalty, calibration
         )
     else:
         ridge = ridge_of(options.prior, scale, len(solution.indices), problem.n_free)

@@ -122,7 +122,8 @@ class Chosen(NamedTuple):
     now : the likelihood whose loss is minimised
     value : of held-out rows, the mean log density; NaN if nothing was chosen
     path : where it was chosen, None if it was given, or nothing could be told of it
-    calibration : of margins and others that are calibrated, from held-out rows
+    calibration : of margins and others that are calibrated, from held-out rows: in the units of
+        folds (see `Units`), and once a function is fitted of that
     untold : why nothing could be told of it, in words; None if something could, or it was given
     is_whole : whether no interrupt has ended the choice
     """

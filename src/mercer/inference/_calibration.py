@@ -21,12 +21,14 @@ from mercer.inference._losses import Loss
 from mercer.likelihoods import Likelihood, Probit
 from mercer.priors import CoefficientPrior, FeatureSelection
 
-__all__ = ["Calibration", "calibrate", "is_calibrated", "narrowing", "surest"]
+__all__ = ["Calibration", "Units", "calibrate", "is_calibrated", "narrowing", "surest"]
 
 Floats = NDArray[np.float64]
 
 _STEPS, _HALVINGS = 100, 40
 _SETTLED = 1e-12
+# Deviations that are a smaller part of the mean are rounding.
+_CONSTANT = 1e-9
 
 
 class Calibration(NamedTuple):
@@ -46,6 +48,45 @@ class Calibration(NamedTuple):
     def centre(self, margin: Floats) -> Floats:
         """Return the latent values about which error bars are computed."""
         return self.bars[0] * margin + self.bars[1]
+
+    def of(self, units: Units) -> Calibration:
+        """Return the calibration of a function, if this is that of the function in these units."""
+        own = (_in_units(*pair, units) for pair in ((self.slope, self.offset), self.bars))
+        (slope, offset), bars = own
+        return Calibration(slope, offset, bars)
+
+
+class Units(NamedTuple):
+    """What a function is calibrated in: its mean and deviation over the rows it was fitted to.
+
+    One calibration is for the functions of all folds, and for that of all rows.
+    """
+
+    mean: float
+    deviation: float
+
+    @classmethod
+    def of(cls, latent: Floats, weights: Floats | None, prior: type[CoefficientPrior]) -> Units:
+        """Return those of a function with these values (n,); a deviation that is rounding is 0.
+
+        They are those of the link, 0 and 1, but for feature selection, under which one function may
+        be a thousand times as large as another. Elsewhere the penalty bounds all to one size.
+        """
+        if prior is not FeatureSelection:
+            return cls(0.0, 1.0)
+        mean = float(np.average(latent, weights=weights))
+        deviation = float(np.sqrt(np.average((latent - mean) ** 2, weights=weights)))
+        return cls(mean, deviation if deviation > _CONSTANT * abs(mean) else 0.0)
+
+    def standardised(self, f: Floats) -> Floats:
+        """Return values of the function in these units, 0 where it is a constant."""
+        return (f - self.mean) / self.deviation if self.deviation > 0.0 else np.zeros_like(f)
+
+
+def _in_units(slope: float, offset: float, units: Units) -> tuple[float, float]:
+    if not units.deviation > 0.0:
+        return 0.0, offset
+    return slope / units.deviation, offset - slope * units.mean / units.deviation
 
 
 def is_calibrated(loss: Loss, prior: type[CoefficientPrior]) -> bool:

@@ -14,7 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.inference import laplacian
-from mercer.inference._calibration import Calibration, calibrate, is_calibrated, narrowing
+from mercer.inference._calibration import (
+    Calibration,
+    Units,
+    calibrate,
+    is_calibrated,
+    narrowing,
+)
 from mercer.inference._expansion_choice import held_out, held_out_functions
 from mercer.inference._expansion_noise import NoiseModel
 from mercer.inference._expansion_problem import Expansion, ExpansionProblem
@@ -142,7 +148,8 @@ class _Work:
                 train = problem.rows(np.flatnonzero(by.folds != fold))
                 own = self._solved(fold, train, penalties)
                 found = held_out(problem, test, train, own, penalties, by.model)
-                logs[:, test], mean[:, test] = found.logs, found.mean
+                logs[:, test] = found.logs
+                mean[:, test] = self._standardised(train, own, found.mean)
                 active += found.active
                 self.solutions[fold] += own
                 done.append(fold)
@@ -182,8 +189,18 @@ class _Work:
             raise KeyboardInterrupt
         return out
 
+    def _standardised(
+        self, train: ExpansionProblem, solutions: list[Expansion], mean: Floats
+    ) -> Floats:
+        """Return held-out values (q, t) in units of their functions, if these are calibrated."""
+        if not self._calibrates:
+            return mean
+        prior = self.by.model.prior
+        units = [Units.of(solution.latent, train.weights, prior) for solution in solutions]
+        return np.array([own.standardised(f) for own, f in zip(units, mean, strict=True)])
+
     def _calibrated(self, penalties: Floats, mean: Floats, seen: NDArray[np.bool_]) -> Floats:
-        """Calibrate the margins (q, n) of held-out rows, and return what they are worth then.
+        """Calibrate latent values (q, n) of held-out rows, and return what they are worth then.
 
         That is the mean log probability of labels as predictions have them, averages over error
         bars included. After an interrupt there are fewer values than penalties.
@@ -212,7 +229,8 @@ class _Work:
             test = np.flatnonzero(by.folds == fold)
             train = problem.rows(np.flatnonzero(by.folds != fold))
             model, solution = by.model, self.solutions[fold][q]
-            spread = calibrated_spread(train, solution, model.now, model.prior, lam, calibration)
+            own = calibration.of(Units.of(solution.latent, train.weights, model.prior))
+            spread = calibrated_spread(train, solution, model.now, model.prior, lam, own)
             out[test] = spread.var(held_out_functions(problem, test, solution.indices))
         return out
 

@@ -77,13 +77,24 @@ def calibrated_spread(
 
     There is none where these tell nothing of the labels. Curvatures are those at latent values
     that tell a label with a probability of (N + 1)/(N + 2) at the most, N the weight of all rows:
-    beyond it they vanish, and the error bars of labels that are far apart would be infinite.
+    beyond it they vanish, and the error bars of labels that are far apart would be infinite. Nor
+    is the function more uncertain than that before there are labels, as one whose coefficients
+    hardly decay would be: a calibration to bars that drown all held-out labels fits no others.
     """
     if calibration.bars[0] == 0.0:
         return Spread(None, 0)
-    scale = calibration.bars[0] / lam
-    ridge = ridge_of(prior, scale, len(solution.indices), problem.n_free)
     y, total = problem.loss.y, problem.n if problem.weights is None else np.sum(problem.weights)
     sure = surest(link, float(total))
+    scale = calibration.bars[0] / lam
+    if prior is WeightDecay:
+        scale = min(scale, sure * np.sqrt(2.0 / _mean_square(problem, solution.indices)))
+    ridge = ridge_of(prior, scale, len(solution.indices), problem.n_free)
     latent = y * np.minimum(y * calibration.centre(solution.latent), sure)
     return posterior_spread(problem, solution, link, ridge, latent)
+
+
+def _mean_square(problem: ExpansionProblem, indices: Indices) -> float:
+    """Return the mean over the rows of the sum of squares of functions in use."""
+    k = len(indices)
+    total = sum(float(np.sum(Phi[:, :k] ** 2)) for _, Phi in pieces_of(problem, indices)())
+    return total / problem.n or 1.0

@@ -16,11 +16,18 @@ from mercer.likelihoods import Gaussian, Likelihood
 from mercer.linalg import solve_lower
 from mercer.linalg.recursion import Arrays, recursion
 from mercer.means import Mean
-from mercer.posterior import Dense, InverseTriangular, Posterior
+from mercer.posterior import Basis, Dense, InverseTriangular, Posterior
 from mercer.posterior.factors import Factor, RowBlock
 from mercer.posterior.pruning import restrict
 
-__all__ = ["joined", "lifted", "remove_redundant", "require_same_model", "within"]
+__all__ = [
+    "joined",
+    "lifted",
+    "likeliest_factor",
+    "remove_redundant",
+    "require_same_model",
+    "within",
+]
 
 Floats = NDArray[np.float64]
 
@@ -31,12 +38,13 @@ _RANK = 1e-8
 _SLACK = 0.999
 
 
-def lifted(posterior: Posterior) -> Posterior:
+def lifted(posterior: Posterior, factor: float = 1.0) -> Posterior:
     """Return a degenerate posterior as one under the full kernel: DTC (UV 20b beside 16b).
 
     What it says of the function at its points stays, and the prior's conditional is added to it.
     Points that others determine but for rounding are left out, and nothing is lost by that. With
-    K_BB = V'V and V = L^-1 K_RB, u = L^-1 g_R has the moments of V times the weights.
+    K_BB = V'V and V = L^-1 K_RB, u = L^-1 g_R has the moments of V times the weights. If `factor`
+    is given the prior has so many times the kernel for its covariance, see `likeliest_factor`.
 
     Raises
     ------
@@ -50,28 +58,53 @@ def lifted(posterior: Posterior) -> Posterior:
             "as they are"
         )
     m, r = posterior.n_basis, posterior.n_features
+    kernel = posterior.kernel if factor == 1.0 else factor * posterior.kernel
     if not m:
-        return posterior.replace(weight=1)
+        empty = Basis(kernel, None, posterior.basis.features)
+        return posterior.replace(basis=empty, weight=1)
     kept, V = _by_novelty(posterior, _RANK)
     k, c = len(kept), posterior.n_outputs if posterior.is_coupled else 1
     rows = np.zeros((k + r, m + r))
     rows[:k, :m], rows[k:, m:] = V, np.eye(r)
     with blas_for(m):
         L = np.asfortranarray(V[:, kept].T)
-        alpha = np.vstack([_back(L, V @ posterior.alpha[:m]), posterior.alpha[m:]])
+        sections = _back(L, V @ posterior.alpha[:m]) / factor
+        alpha = np.vstack([sections, posterior.alpha[m:]])
         B: list[Factor] = []
         for image, start in posterior._B.images(rows):
-            M = np.hstack([_back(L, image[:, :k].T).T, image[:, k:]])
+            M = np.hstack([_back(L, image[:, :k].T).T / factor, image[:, k:]])
             B.append(RowBlock(Dense(M), start, posterior._B.n_rows) if c > 1 else Dense(M))
-    own = InverseTriangular(L)
+    own = InverseTriangular(np.sqrt(factor) * L)
     A = [RowBlock(own, p * k, c * k) for p in range(c)] if posterior.is_coupled else own
+    points = posterior.basis.take(kept).points
     return posterior.replace(
-        basis=posterior.basis.take(kept),
+        basis=Basis(kernel, points, posterior.basis.features),
         alpha=alpha,
         A=A,
         B=(B if posterior.is_coupled else B[0]) if B else None,
         weight=1,
     )
+
+
+def likeliest_factor(posterior: Posterior) -> float:
+    """Return how many times the kernel the function of a degenerate posterior is likeliest under.
+
+    For z, the function without its explicit part at the k points that others do not determine, and
+    the covariance v K, the expected log density is greatest at v = E[z'K^-1 z]/k, the mean over
+    outputs. It is 1 where a process under the kernel was fitted by the evidence of its variance
+    (the step of expectation maximisation). Weights with priors of their own, as those of relevance
+    vectors and Laplacian processes have, say nothing of the size of a kernel.
+    """
+    m, r = posterior.n_basis, posterior.n_features
+    if not m:
+        return 1.0
+    kept, V = _by_novelty(posterior, _RANK)
+    rows = np.hstack([V, np.zeros((len(V), r))])  # of the sections
+    squares = np.sum((V @ posterior.alpha[:m]) ** 2)
+    spread = sum(float(np.sum(image**2)) for image, _ in posterior._B.images(rows))
+    shared = 1 if posterior.is_coupled else posterior.n_outputs
+    found = (squares + shared * spread) / (len(kept) * posterior.n_outputs)
+    return float(found) if found > 0.0 else 1.0
 
 
 def _back(L: Floats, right: Floats) -> Floats:

@@ -175,7 +175,8 @@ class Assembled(Parametrised):
 
         Values are multiplied while they are in the cache.
         """
-        X, Z = self.inputs(X), self.inputs(Z, "Z")
+        X = self.inputs(X)
+        Z = self._second(X, Z)
         out = np.empty((len(X), V.shape[1]))
 
         def fill(tile: tuple[slice]) -> None:
