@@ -262,7 +262,7 @@ def test_noise_at_its_lower_bound_may_be_outliers_or_too_many_length_scales():
     many = rng.standard_normal((30, 10))
     y = 2.0 * many[:, 0] - many[:, 1] + many[:, 2] ** 2 + 0.5 * rng.standard_normal(30)
     with pytest.warns(
-        BoundWarning, match=r"too few to tell noise from the function \(where the kernel"
+        BoundWarning, match=r"too few to tell noise from the function \(give one length"
     ):
         GPRegressor().fit(many, y)
     assert GPRegressor(1.0 * RBF(3.0)).fit(many, y).likelihood_.noise > 0.01

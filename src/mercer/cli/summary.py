@@ -209,8 +209,8 @@ _INSTEAD = [
     (r"; raise tol$", ""),
     (r"\bmax_basis=(?=\d)", "--max-basis "),
     (
-        r"(?:What is left open .* columns\. )?Else raise max_basis; (.*) give forget, such as 0\.01,",
-        r"Else fit with a larger --max-basis, or, \1 with --forget 0.01,",
+        r"(?:What is left open .*columns\. )?Else raise max_basis; (.*) give forget, such as 0\.01",
+        r"Else fit with a larger --max-basis, or, \1 with --forget 0.01",
     ),
     (r", which noise of heavy tails such as StudentT\(\) stands", ""),
     (r"for which there is forget;", "for which there is --forget;"),
