@@ -247,3 +247,25 @@ def test_no_prediction_of_rows_that_chose_the_model_or_weigh_nothing():
     several = streaming().learn(X, np.column_stack([Y, Y]))
     assert several.mean.shape == several.std.shape == (60, 2)
     assert several.log_density.shape == (60,)
+
+
+def test_rows_too_few_for_their_columns_leave_next_to_no_noise_and_are_told_of():
+    rng = np.random.default_rng(0)
+    weights = rng.normal(size=12)
+
+    def draw(n):
+        X = rng.normal(size=(n, 12))
+        return X, np.sin(X @ weights) + 0.5 * rng.standard_normal(n)
+
+    X, y = draw(700)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        few = OnlineGPRegressor(n_init=25, random_state=0).partial_fit(X[:30], y[:30])
+    said = [str(each.message) for each in caught if "next to no noise" in str(each.message)]
+    is_little = float(few.likelihood_.noise) < 1e-3 * np.var(y[:25])
+    assert is_little and len(said) == 1
+    assert "the n_init=25 rows" in said[0] and "n_init=500" in said[0]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        OnlineGPRegressor(n_init=500, random_state=0).partial_fit(X, y)
+    assert not any("next to no noise" in str(each.message) for each in caught)

@@ -13,17 +13,18 @@ from mercer.evidence.iterative import IterativeObjective
 from mercer.inference.iterative import Settings
 from mercer.kernels import RBF, Exponential
 from mercer.likelihoods import Gaussian
+from mercer.params import Parameter
 
 ROUGH = Settings(rank=15, n_probes=20)
 
 
-def parts(n=60, outputs=1, weights=None, mean=None, kernel=None, scale=1.0):
+def parts(n=60, outputs=1, weights=None, mean=None, kernel=None, scale=1.0, noise=0.1):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, 2))
     Y = np.sin(X[:, :1]) + 0.2 * rng.normal(size=(n, outputs)) + 1.0
     data = Data(X, Y, weights, np.full(outputs, scale))
     mean = means.Constant() if mean is None else mean
-    return (1.3 * RBF([0.9, 1.4]) if kernel is None else kernel), Gaussian(0.1), mean, data
+    return (1.3 * RBF([0.9, 1.4]) if kernel is None else kernel), Gaussian(noise), mean, data
 
 
 WEIGHTS = np.random.default_rng(1).uniform(0.5, 2.0, 60)
@@ -32,6 +33,11 @@ CASES = {
     "weights": {"weights": WEIGHTS},
     "several": {"outputs": 2, "scale": 2.5, "weights": WEIGHTS},
     "integrated": {"mean": means.Linear(estimate="integrate"), "weights": WEIGHTS},
+    "weights beside noise that is fixed": {
+        "weights": WEIGHTS,
+        "noise": Parameter(0.1, fixed=True),
+        "scale": 2.5,
+    },
     "held": {"mean": means.Constant(0.7, estimate=None)},
 }
 

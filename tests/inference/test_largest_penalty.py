@@ -119,6 +119,13 @@ def test_what_is_rounding_does_not_depend_on_the_order_of_functions(place):
     assert found == pytest.approx(wanted, rel=1e-12)
     assert rounding_of_first(problem, WeightDecay) == 0.0
     assert slope_bound(problem) == pytest.approx(np.max(np.sum(np.abs(Phi), axis=0)), rel=1e-12)
+    # a heavy row pulls no more than all others together, which have to balance it
+    weights = np.ones(60)
+    weights[7] = 1e9
+    problem = ExpansionProblem.of(ArrayColumns(Phi), Laplace(1.0), y, weights=weights)
+    pulls = np.where(weights > 1.0, 59.0, 1.0)
+    wanted = 1e-7 * np.max(pulls @ np.abs(Phi))
+    assert rounding_of_first(problem, Laplacian) == pytest.approx(wanted, rel=1e-12)
 
 
 def test_functions_that_are_free_ones_to_rounding_are_alike():
@@ -134,3 +141,17 @@ def test_the_loss_without_functions_is_that_of_the_median():
     y = np.array([3.0, -1.0, 4.0, 10.0, 0.5])
     problem = ExpansionProblem.of(ArrayColumns(np.eye(5)), Laplace(2.0), y, H=np.ones((5, 1)))
     assert loss_without_functions(problem) == pytest.approx(np.sum(np.abs(y - 3.0)), rel=1e-12)
+
+
+@pytest.mark.parametrize("far", [1e3, 1e10])
+def test_a_far_target_is_no_measure_of_who_is_at_the_median(far):
+    """By absolute distances it counts for its side alone, however far it is."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-5, 5, (60, 1))
+    y = np.where(rng.random(60) < 0.4, 0.0, rng.normal(size=60))
+    columns, found = KernelColumns(RBF(0.5), x), []
+    for value in (10.0, far):
+        y[0] = value
+        problem = ExpansionProblem.of(columns, Laplace(1.0), y.copy(), H=np.ones((60, 1)))
+        found.append(largest_penalty(problem))
+    assert found[1] == pytest.approx(found[0], rel=1e-5)

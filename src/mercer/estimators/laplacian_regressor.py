@@ -61,7 +61,8 @@ class LaplacianProcessRegressor(LaplacianProcess, BayesianRegressor):
         for some thousands of rows; "feature_selection" is sparser than "laplacian", from whose mode
         it goes on to a local one.
     prior_scale : float, optional
-        s, the unit of the coefficients. Without it, it is chosen with the noise.
+        s, the unit of the coefficients. Without it, it is chosen with the noise. Beside one that is
+        far too large kernel and noise are chosen badly: give them too then.
     centres : array-like of shape (m, d), optional
         The x_j; the training inputs without it. With no rows there are `functions` alone.
     functions : callable, optional
@@ -168,8 +169,8 @@ class LaplacianProcessRegressor(LaplacianProcess, BayesianRegressor):
     warning. Several targets share the kernel and have all else of their own; their noise is in
     units of ``predictive_.scale``.
 
-    Ctrl-C ends the search with the best kernel so far, the cross-validation with the folds that are
-    done, and the solver with what it has and the gap that is proved for it.
+    Ctrl-C ends the search with the best kernel so far, if there is one, the cross-validation with
+    the folds that are done, and the solver with what it has and the gap that is proved for it.
 
     References
     ----------

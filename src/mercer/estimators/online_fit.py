@@ -16,7 +16,7 @@ from mercer.estimators.nested import column_names
 from mercer.estimators.online_lift import factor_of
 from mercer.estimators.online_loss import NO_LOSSES, NoticesLosses
 from mercer.estimators.online_options import check_online_options, engine_options
-from mercer.estimators.online_start import Start, sample_of, taken
+from mercer.estimators.online_start import Start, sample_of, taken, warn_of_next_to_no_noise
 from mercer.estimators.preparation import all_or_nothing
 from mercer.estimators.rows import Rows
 from mercer.estimators.search import report_of
@@ -269,6 +269,8 @@ class LearnsOnline(NoticesLosses):
                 start = self._complete(X, rows.Y.shape[1])
                 if start is None and len(every.Y) >= self.n_init:
                     start, waited = self._chosen(X, taken(every, slice(self.n_init))), self.n_init
+                    if self.kernel is None:
+                        warn_of_next_to_no_noise(start, every, self.n_init)
                 if start is None:
                     self._waiting = {"X": every.X, "Y": every.Y, "weights": every.weights}
                     return rows, _unknown(rows)

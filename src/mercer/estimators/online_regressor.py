@@ -88,7 +88,7 @@ class OnlineGPRegressor(LearnsOnline, BayesianRegressor):
         (SOGP 3.18) loses least by.
     n_init : int, default 100
         How many rows `partial_fit` waits for where the model is not all given; they choose its
-        hyperparameters.
+        hyperparameters. 100 can be few for more than some columns: give 500.
     n_sweeps : int, default 1
         How often `fit` goes over the rows.
     recycle : {"sites", "heuristic"}, default "sites"

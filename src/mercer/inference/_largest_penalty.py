@@ -91,7 +91,7 @@ def _least_slope(problem: ExpansionProblem, low: Floats, high: Floats) -> float 
     unit = float(np.max(np.abs(slopes))) or 1.0
     while True:
         excess = np.abs(slopes) / unit
-        excess[chosen] = -1.0  # is no excess, and each is added once
+        excess[chosen] = 0.0  # each is added once
         new = np.argsort(-excess, kind="stable")[:_CONDITIONS]
         new = new[excess[new] > least * (1.0 + 1e-9) + 1e-15]
         if not len(new):
