@@ -392,6 +392,11 @@ def test_a_lifted_function_may_be_of_any_size():
         found.append(lifted.predict(far) / units)
     np.testing.assert_allclose(found[1], found[0], atol=1e-3)
     assert np.max(np.abs(found[0] - np.sin(far[:, 0]))) < 0.2
+    empty = LaplacianProcessRegressor(KERNEL, prior_scale=1e-9, optimizer=None)
+    with pytest.warns(MercerWarning, match="all coefficients are 0"):
+        empty.fit(X, y)
+    with pytest.warns(MercerWarning, match="nothing tells how large functions are"):
+        OnlineGPRegressor.from_posterior(empty.posterior_, empty.likelihood_, lift="scaled")
     with pytest.raises(ValueError, match="lift must be True, False or 'scaled', got 'much'"):
         OnlineGPRegressor.from_posterior(*given, lift="much")
 

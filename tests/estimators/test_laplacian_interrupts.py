@@ -9,6 +9,7 @@ import pytest
 
 from mercer import LaplacianProcessClassifier, LaplacianProcessRegressor
 from mercer.errors import ConvergenceWarning
+from mercer.evidence import expansion_choice
 from mercer.evidence.optimum import Recorder
 from mercer.inference import laplacian
 from mercer.inference._columns import ArrayColumns
@@ -175,3 +176,19 @@ def test_an_interrupted_search_keeps_the_best_kernel(monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         fresh.fit(X, y)
     assert not hasattr(fresh, "kernel_")
+
+
+@pytest.mark.parametrize("prior", ["laplacian", "feature_selection"])
+@pytest.mark.parametrize("loss", ["soft_margin", "quadratic_soft_margin"])
+def test_classes_that_were_not_compared_have_their_own_shares(prior, loss, monkeypatch):
+    """Slopes of the class that was compared serve them, and its offset is its own."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], [20, 40, 140])
+    X = rng.normal(size=(200, 2)) + 2.5 * np.column_stack([y == 0, y == 1])
+    Interrupting(monkeypatch, expansion_choice, "scored_path", 2)
+    model = LaplacianProcessClassifier(RBF(1.5), loss, prior=prior, optimizer=None)
+    with pytest.warns(ConvergenceWarning, match="of 2 more functions is at the same place"):
+        model.fit(X, y)
+    rates = np.mean(model.predict_proba(X), axis=0)
+    np.testing.assert_allclose(rates, [0.1, 0.2, 0.7], atol=0.05)
+    assert model.score(X, y) > 0.8

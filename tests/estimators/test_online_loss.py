@@ -225,12 +225,15 @@ def test_losses_are_those_of_one_function():
     assert ten.projection_loss_ > 0.3 * 600
 
 
-def test_where_the_first_rows_chose_more_of_them_are_advised():
-    chosen = OnlineGPRegressor(max_basis=5, random_state=0)
-    X = np.random.default_rng(0).uniform(-3, 3, (600, 1))
-    texts = texts_of(lambda: chosen.partial_fit(X, np.sin(4.0 * X[:, 0])))
-    (text,) = [text for text in texts if "is too small for these rows" in text]
-    assert "a larger n_init, such as 500" in text and "Else raise max_basis" in text
+def test_where_rows_chose_more_of_them_are_advised():
+    X = np.random.default_rng(0).uniform(-3, 3, (1200, 1))
+    for options, more in (({}, 500), ({"n_init": 400}, 800)):
+        chosen = OnlineGPRegressor(max_basis=5, random_state=0, **options)
+        texts = texts_of(lambda chosen=chosen: chosen.partial_fit(X, np.sin(4.0 * X[:, 0])))
+        (text,) = [text for text in texts if "is too small for these rows" in text]
+        assert f"n_init={more} takes more. Else raise max_basis" in text
+    texts = texts_of(lambda: OnlineGPRegressor(max_basis=5).fit(X, np.sin(4.0 * X[:, 0])))
+    assert any("chosen by 500 rows, and n_init=1000 takes more" in text for text in texts)
     given = course(max_basis=10)
     (text,) = texts_of(lambda: given.partial_fit(TIME, COURSE))
     assert "n_init" not in text

@@ -20,6 +20,7 @@ from mercer.estimators import Prequential
 from mercer.inference.online import OnlineProcess
 from mercer.kernels import Flipped, Tanh
 from mercer.likelihoods import Gaussian, Laplace, Poisson, StudentT
+from mercer.params import Parameter
 
 from .online_cases import (
     KERNEL,
@@ -268,4 +269,17 @@ def test_rows_too_few_for_their_columns_leave_next_to_no_noise_and_are_told_of()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         OnlineGPRegressor(n_init=500, random_state=0).partial_fit(X, y)
+    assert not any("next to no noise" in str(each.message) for each in caught)
+
+
+@pytest.mark.parametrize("variance", [1.0, 1e-6])
+def test_noise_that_was_given_is_not_what_rows_have_left(variance):
+    rng = np.random.default_rng(1)
+    X, v = rng.normal(size=(150, 8)), 1e4 * rng.uniform(0.5, 2.0, 150)
+    y = 1e3 * (np.sin(X[:, 0]) + X[:, 1]) + np.sqrt(v) * rng.standard_normal(150)
+    fixed = Gaussian(Parameter(variance, fixed=True))
+    weights = 1.0 / v if variance == 1.0 else None
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        OnlineGPRegressor(likelihood=fixed).partial_fit(X, y, sample_weight=weights)
     assert not any("next to no noise" in str(each.message) for each in caught)

@@ -190,7 +190,7 @@ _INSTEAD = [
     (r"; fix a parameter, or give narrower bounds, noise a higher lower one", ""),
     (r"; inverse variances are best given .*?fixed=True\)\)", ""),
     (
-        r" \(fix it then\)(.*) \(try StudentT\(\)\)(.*) \(give one length scale .* such as 500\)",
+        r" \(fix it then\)(.*) \(try StudentT\(\)\)(.*) \(give one length scale .* n_init\)",
         r"\1 (try --method relevance --robust)\2",
     ),
     (r"another kernel or wider bounds", "another --kernel"),
@@ -209,7 +209,7 @@ _INSTEAD = [
     (r"; raise tol$", ""),
     (r"\bmax_basis=(?=\d)", "--max-basis "),
     (
-        r"(?:What is left open .*columns\. )?Else raise max_basis; (.*) give forget, such as 0\.01",
+        r"(?:What was left open .*\. )?Else raise max_basis; (.*) give forget, such as 0\.01",
         r"Else fit with a larger --max-basis, or, \1 with --forget 0.01",
     ),
     (r", which noise of heavy tails such as StudentT\(\) stands", ""),

@@ -55,7 +55,8 @@ class LaplacianProcessRegressor(LaplacianProcess, BayesianRegressor):
     likelihood : Likelihood or None, default None
         The noise: `Gaussian`, `Laplace`, `Huber` or `EpsilonInsensitive`; None is Gaussian. A value
         that is given is kept, what is left open (``Gaussian()``, ``Laplace()``) is estimated, with
-        a given `prior_scale` too.
+        a given `prior_scale` too. A WhiteKernel in a kernel of scikit-learn's is noise to be
+        estimated, whatever its start and bounds, or known noise if it is fixed.
     prior : {"laplacian", "weight_decay", "feature_selection"}, default "laplacian"
         The prior of the coefficients, see :mod:`mercer.priors`. "weight_decay" has no zeros and is
         for some thousands of rows; "feature_selection" is sparser than "laplacian", from whose mode

@@ -90,7 +90,7 @@ class LearnsOnline(NoticesLosses):
             if self.n_sweeps > 1 and self.recycle == "sites":
                 require_sweeps(len(rows.Y), self.max_basis)
             some = taken(rows, sample_of(len(rows.Y), self.n_init))
-            self._begin(self._chosen(X, some), rows.multioutput)
+            self._begin(self._chosen(X, some), rows.multioutput, len(some.Y))
             report = report_of(self)
             before, stopped = self._pass(rows, report, np.flatnonzero(rows.kept))
             whole = len(before.log_density) == len(rows.Y)
@@ -105,8 +105,8 @@ class LearnsOnline(NoticesLosses):
         """Raise TooLargeError if the matrices of the process do not fit into memory."""
         require_basis(self.max_basis, rows.Y.shape[1] if self._of_labels else 1)
 
-    def _begin(self, start: Start, multioutput: bool) -> None:
-        """Take this model, without any rows yet."""
+    def _begin(self, start: Start, multioutput: bool, chosen_by: int) -> None:
+        """Take this model, without any rows yet; `chosen_by` are how many rows chose it."""
         outputs = len(start.scale)
         model = start.kernel, start.likelihood, start.mean
         self.kernel_, self.likelihood_, self.mean_ = model
@@ -114,7 +114,7 @@ class LearnsOnline(NoticesLosses):
         options = engine_options(self)
         process = OnlineProcess(*model, n_outputs=outputs, scale=start.scale, **options)
         self._process, self._posterior, self._waiting = process, None, None
-        self._lost = NO_LOSSES
+        self._lost = {**NO_LOSSES, "chosen_by": float(chosen_by)}
 
     @classmethod
     def _from_posterior(
@@ -274,7 +274,7 @@ class LearnsOnline(NoticesLosses):
                 if start is None:
                     self._waiting = {"X": every.X, "Y": every.Y, "weights": every.weights}
                     return rows, _unknown(rows)
-                self._begin(start, rows.multioutput)
+                self._begin(start, rows.multioutput, waited)
         earlier = np.full(len(every.Y) - len(rows.Y), -1)
         numbers = np.r_[earlier, np.flatnonzero(rows.kept)]
         found, stopped = self._pass(every, numbers=numbers)

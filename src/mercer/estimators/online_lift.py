@@ -11,9 +11,9 @@ from mercer.posterior import Posterior
 
 __all__ = ["factor_of", "require_lift"]
 
-# A kernel whose likeliest multiple is so many times more or less than it is does not suit. Of one
-# that does it is 1 but for chance, which is half of that where three points tell of it.
-_UNLIKE = 4.0
+# A kernel whose likeliest multiple is so many times more or less than it is does not suit, if there
+# are so many points to tell it by: of one that suits it is 1 but for chance, 0.6 at five points.
+_UNLIKE, _FEW = 4.0, 5
 
 
 def require_lift(lift: Any) -> None:
@@ -26,10 +26,26 @@ def factor_of(lift: bool | str, posterior: Posterior) -> bool | float:
     """Return by what the kernel is multiplied to lift a posterior, False if it is not lifted."""
     if not lift or posterior.weight or not posterior.kernel.is_mercer:
         return bool(lift)
+    if not posterior.n_basis:
+        warn(
+            "no function is in use, so that nothing tells how large functions are: what is lifted "
+            f"goes on under {posterior.kernel!r} as it is. Begin with a kernel of the right size "
+            "instead, or let the rows choose it",
+            MercerWarning,
+        )
+        return True
     likeliest = likeliest_factor(posterior)
     if lift == "scaled":
+        if posterior.n_basis < _FEW:
+            warn(
+                f"the function at {posterior.n_basis} points is all that lift='scaled' goes by, "
+                f"and they tell little of how large it is: {posterior.kernel!r} is multiplied by "
+                f"{likeliest:.3g}. If it is to be otherwise elsewhere, begin with a kernel of the "
+                "right size, or let the rows choose it",
+                MercerWarning,
+            )
         return likeliest
-    if not 1.0 / _UNLIKE < likeliest < _UNLIKE:
+    if posterior.n_basis >= _FEW and not 1.0 / _UNLIKE < likeliest < _UNLIKE:
         error = "narrow" if likeliest > 1.0 else "wide"
         warn(
             f"lift=True goes on under {posterior.kernel!r}, and the function is likeliest under "

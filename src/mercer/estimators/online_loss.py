@@ -29,7 +29,7 @@ _WILD = 50.0
 
 
 #: What has been lost of no rows.
-NO_LOSSES = {"nats": 0.0, "rows": 0.0, "told": 0.0, "no_constant": 0.0}
+NO_LOSSES = {"nats": 0.0, "rows": 0.0, "told": 0.0, "no_constant": 0.0, "chosen_by": 0.0}
 
 
 class NoticesLosses(HasOnlineProcess):
@@ -40,7 +40,7 @@ class NoticesLosses(HasOnlineProcess):
     there was none. What `prune` costs, which was asked for, is not among them, nor what rows cost
     among which is an outlier. `no_constant` is 1 once there is nothing to say of a constant any
     more: it was told that one does better, or rows had weights, and powers of densities do not
-    compare with a constant's.
+    compare with a constant's. `chosen_by` is how many rows chose the hyperparameters, 0 if none.
     """
 
     max_basis: int
@@ -110,11 +110,12 @@ class NoticesLosses(HasOnlineProcess):
 
     def _let_more_choose(self) -> str:
         """Return what to do about hyperparameters that the first rows chose."""
-        if self.kernel is not None and self.likelihood is not None:
+        rows = int(self._lost["chosen_by"])
+        if not rows or (self.kernel is not None and self.likelihood is not None):
             return ""
         return (
-            "What is left open can be chosen by more rows (fit, or a larger n_init, such as 500), "
-            "or give one length scale for all columns. "
+            f"What was left open has been chosen by {rows} rows, and n_init={max(500, 2 * rows)} "
+            "takes more. "
         )
 
     def _name_the_mean(self) -> str:

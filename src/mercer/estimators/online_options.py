@@ -187,7 +187,8 @@ def require_posterior(posterior: Any) -> None:
     raise ValueError(
         f"on-line learning goes on from a Posterior, got {type(posterior).__name__}. Committees, "
         "PIC and augmented models have none: they need their rows to predict; of classes that were "
-        "fitted one against the rest give the list posteriors_"
+        "fitted one against the rest give the list posteriors_, and of several targets go on with "
+        "one model for each"
     )
 
 

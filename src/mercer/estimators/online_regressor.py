@@ -88,7 +88,7 @@ class OnlineGPRegressor(LearnsOnline, BayesianRegressor):
         (SOGP 3.18) loses least by.
     n_init : int, default 100
         How many rows `partial_fit` waits for where the model is not all given; they choose its
-        hyperparameters. 100 can be few for more than some columns: give 500.
+        hyperparameters. 100 are few for four columns or more: give 500.
     n_sweeps : int, default 1
         How often `fit` goes over the rows.
     recycle : {"sites", "heuristic"}, default "sites"
@@ -273,7 +273,8 @@ class OnlineGPRegressor(LearnsOnline, BayesianRegressor):
             kernel instead, that of DTC, to whose basis rows can be added; that asks for a Mercer
             kernel. With "scaled" the kernel is multiplied by the variance under which the function
             is likeliest: for relevance vectors and Laplacian processes, whose kernels have no say
-            in how large functions are.
+            in how large functions are. Give `max_basis` with either: without it there is room for
+            the points that there are.
         tol, novelty, criterion, forget : as for the class
             They and `max_basis` can do nothing for a degenerate posterior that is not lifted, and
             must be left out there.

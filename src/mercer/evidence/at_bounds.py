@@ -47,9 +47,10 @@ _HEAVY = 1.2
 _ADVICE = {
     ("noise", "lower"): (
         "either the targets are free of noise (fix it then), or a few are outliers that the "
-        "function follows (try StudentT()), or rows are too few to tell noise from the function "
-        "(give one length scale for all columns where the kernel has one for each; on-line models "
-        "choose by more rows with a larger n_init, such as 500)"
+        "function follows (try StudentT()), or rows repeat with the same target (leave repeats "
+        "out), or rows are too few to tell noise from the function (give one length scale for all "
+        "columns where the kernel has one for each; on-line models choose by more with a larger "
+        "n_init)"
     ),
     ("noise", "upper"): "the kernel explains nothing; try another kernel or wider bounds",
     ("length_scale", "lower"): (

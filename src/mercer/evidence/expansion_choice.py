@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 
 from mercer.evidence.expansion_fit import COARSE, fit_targets, solve_for
 from mercer.evidence.expansion_targets import Chosen, Options, Targets
-from mercer.evidence.expansion_untold import ends_untold, untold
+from mercer.evidence.expansion_untold import why_none_compared, why_untold
 from mercer.inference._columns import Columns
 from mercer.inference._expansion_path import Comparison, Path, descending, scored_path
 from mercer.inference._expansion_problem import ExpansionProblem
 from mercer.inference._first_penalty import first_penalty, rounding_of_first, slope_bound
 from mercer.inference._residual_noise import Noise
 from mercer.likelihoods import Likelihood
-from mercer.priors import FeatureSelection, Laplacian
+from mercer.priors import FeatureSelection, Laplacian, WeightDecay
 
 __all__ = ["choose", "larger", "tells"]
 
@@ -77,7 +77,7 @@ def _noise_of_laplacian(
 def tells(columns: Columns, targets: Targets, options: Options) -> bool:
     """Whether rows can be held out, and there is something in the others to predict them from."""
     problem = targets.problem(columns, targets.minimised(targets.begun()))
-    return untold(targets, problem, options, _first(problem, options) is None) is None
+    return why_untold(targets, problem, options, _first(problem, options) is None) is None
 
 
 def _first(problem: ExpansionProblem, options: Options) -> float | None:
@@ -101,11 +101,11 @@ def _chosen(columns: Columns, targets: Targets, options: Options, now: Likelihoo
     if options.prior_scale is not None and not (isinstance(noise, Noise) and noise.is_open):
         given = model.penalty(options.prior_scale)
     most = _first(problem, options)
-    why = untold(targets, problem, options, most is None)
+    why = why_untold(targets, problem, options, most is None)
     if given is not None:
         penalties = np.array([given])
     elif why is None and most is not None:
-        penalties = descending(most, options.n_penalties)
+        penalties = _path(problem, options, most)
     else:  # as good as any other that leaves nothing in use, be it by rounding
         penalties = np.array([most or max(problem.loss.unit, slope_bound(problem))])
     # where nothing can be told of penalties latent values are calibrated all the same
@@ -120,9 +120,19 @@ def _chosen(columns: Columns, targets: Targets, options: Options, now: Likelihoo
         return found._replace(path=None, untold=why)
     if not np.any(np.isfinite(path.values)):
         # where functions are too few for the only penalty it is taken, margins calibrated, as it is
-        why = ends_untold(targets.weights) if path.has_room else None
+        why = why_none_compared(targets.weights) if path.has_room else None
         found = found._replace(value=-np.inf, untold=why)
     return found
+
+
+def _path(problem: ExpansionProblem, options: Options, most: float) -> Floats:
+    """Return penalties of a path that begins where nothing is in use, in any fold."""
+    penalties = descending(most, options.n_penalties)
+    if problem.loss.kind != "linear" or options.prior is WeightDecay:
+        return penalties
+    # Ties at the median that leave the first penalty of all rows small are not all in a fold, whose
+    # own may be far larger.
+    return np.concatenate([[max(2.0 * most, slope_bound(problem))], penalties])
 
 
 def _at(path: Path, q: int, now: Likelihood) -> Chosen:
@@ -136,7 +146,8 @@ def _at_place_of(like: Chosen, penalties: Floats, now: Likelihood) -> Chosen:
     """Return the penalty that is where another is on its path, margins calibrated as there."""
     place = 0 if like.path is None else int(np.argmin(np.abs(like.path.penalties - like.penalty)))
     penalty = float(penalties[min(place, len(penalties) - 1)])
-    return Chosen(penalty, now, calibration=like.calibration, is_whole=False)
+    calibration = like.calibration
+    return Chosen(penalty, now, calibration=calibration, is_whole=False, is_borrowed=True)
 
 
 def _alike(a: Likelihood, b: Likelihood) -> bool:

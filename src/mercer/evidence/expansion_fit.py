@@ -9,7 +9,7 @@ import numpy as np
 from mercer.evidence.expansion_targets import Chosen, Fitted, Options, Targets
 from mercer.evidence.optimum import tell
 from mercer.inference import laplacian
-from mercer.inference._calibration import Units
+from mercer.inference._calibration import size_of
 from mercer.inference._columns import Columns
 from mercer.inference._expansion_noise import NoiseModel
 from mercer.inference._expansion_problem import Expansion, ExpansionProblem
@@ -80,9 +80,11 @@ def _fitted(
     unit = 1.0 if targets.is_margin else replace(model, now=likelihood).unit
     coef = np.concatenate([solution.coef, solution.beta])
     if chosen.calibration is not None:
-        calibration = chosen.calibration.of(
-            Units.of(solution.latent, problem.weights, options.prior)
-        )
+        size = size_of(solution.latent, problem.weights, options.prior)
+        calibration = chosen.calibration.of(size)
+        if chosen.is_borrowed:
+            labels = problem.loss.y, problem.weights
+            calibration = calibration.sharing(likelihood, solution.latent, *labels)
         chosen = chosen._replace(calibration=calibration)
         coef = calibration.slope * coef
         spread = calibrated_spread(

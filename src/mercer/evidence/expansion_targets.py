@@ -122,10 +122,11 @@ class Chosen(NamedTuple):
     now : the likelihood whose loss is minimised
     value : of held-out rows, the mean log density; NaN if nothing was chosen
     path : where it was chosen, None if it was given, or nothing could be told of it
-    calibration : of margins and others that are calibrated, from held-out rows: in the units of
-        folds (see `Units`), and once a function is fitted of that
+    calibration : of margins and others that are calibrated, from held-out rows: that of a function
+        of size 1 (see `size_of`), and once one is fitted of that
     untold : why nothing could be told of it, in words; None if something could, or it was given
     is_whole : whether no interrupt has ended the choice
+    is_borrowed : whether the calibration is that of other targets, after an interrupt
     """
 
     penalty: float
@@ -135,6 +136,7 @@ class Chosen(NamedTuple):
     calibration: Calibration | None = None
     untold: str | None = None
     is_whole: bool = True
+    is_borrowed: bool = False
 
 
 class Fitted(NamedTuple):

@@ -12,7 +12,7 @@ from mercer.inference._first_penalty import are_alike
 from mercer.inference._largest_penalty import loss_without_functions
 from mercer.inference._residual_noise import Noise
 
-__all__ = ["TIES", "ends_untold", "hold_the_median", "untold"]
+__all__ = ["TIES", "hold_the_median", "why_none_compared", "why_untold"]
 
 Floats = NDArray[np.float64]
 
@@ -29,7 +29,7 @@ TIES = (
 )
 
 
-def untold(
+def why_untold(
     targets: Targets, problem: ExpansionProblem, options: Options, is_rounding: bool
 ) -> str | None:
     """Return why nothing can be told of a penalty, and what to give; None if something can.
@@ -51,21 +51,34 @@ def untold(
             return TIES
         if loss.is_of_labels and _are_tied(loss.y, targets.weights, _HALF):
             return (
-                "one of the two classes is the likelier one everywhere, so that a soft margin "
-                "gains nothing by any function: none was fitted, and probabilities are the shares "
-                "of the classes. likelihood='logistic' tells more of rare classes"
+                "as far as functions of this kernel can tell, one of the two classes is the "
+                "likelier one everywhere, so that a soft margin gains nothing by any: none was "
+                "fitted, and probabilities are the shares of the classes. likelihood='logistic' "
+                "tells more of rare classes, or try another kernel, or a shorter length scale"
             )
-    return (
+    few = (
         "the rows are too few, or too much alike, to hold some of them out and predict these from "
-        "the others: no function was fitted to them, and what there is of noise is what it began "
-        f"with. {_OTHERWISE}"
+        "the others: "
     )
+    if not loss.is_of_labels:
+        return (
+            f"{few}nothing was chosen by them, few functions or none are in use, and noise is what "
+            f"it began with. {_OTHERWISE}"
+        )
+    if options.prior_scale is None:
+        return f"{few}nothing was chosen by them, and few functions or none count. {_OTHERWISE}"
+    return f"{few}margins are not calibrated. likelihood='logistic' can do without"
 
 
-def ends_untold(weights: Floats) -> str:
+def why_none_compared(weights: Floats) -> str:
     """Return why no penalty of a path could be compared with another."""
     end = "no penalty could be compared with another, and the largest was taken"
-    if np.all(weights >= 1.0):
+    if len(weights) > 1 and np.max(weights) > 0.9 * np.sum(weights):
+        return (
+            "one row outweighs all others together, which leaves nothing to estimate noise from: "
+            f"{end}. Give it a weight nearer to theirs, or give likelihood and prior_scale"
+        )
+    if np.sum(weights) >= len(weights):
         return (
             f"the rows are too few to estimate noise from what functions leave of them: {end}. "
             "Give likelihood and prior_scale"

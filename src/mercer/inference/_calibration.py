@@ -15,20 +15,21 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import brentq
 from scipy.special import ndtri
 
 from mercer.inference._losses import Loss
 from mercer.likelihoods import Likelihood, Probit
 from mercer.priors import CoefficientPrior, FeatureSelection
 
-__all__ = ["Calibration", "Units", "calibrate", "is_calibrated", "narrowing", "surest"]
+__all__ = ["Calibration", "calibrate", "is_calibrated", "narrowing", "size_of", "surest"]
 
 Floats = NDArray[np.float64]
 
 _STEPS, _HALVINGS = 100, 40
 _SETTLED = 1e-12
-# Deviations that are a smaller part of the mean are rounding.
-_CONSTANT = 1e-9
+# Latent values beyond this have labels for certain, of any link.
+_REACH = 40.0
 
 
 class Calibration(NamedTuple):
@@ -49,44 +50,34 @@ class Calibration(NamedTuple):
         """Return the latent values about which error bars are computed."""
         return self.bars[0] * margin + self.bars[1]
 
-    def of(self, units: Units) -> Calibration:
-        """Return the calibration of a function, if this is that of the function in these units."""
-        own = (_in_units(*pair, units) for pair in ((self.slope, self.offset), self.bars))
-        (slope, offset), bars = own
-        return Calibration(slope, offset, bars)
+    def of(self, size: float) -> Calibration:
+        """Return the calibration of a function of this size, if this is that of one of size 1."""
+        return Calibration(self.slope / size, self.offset, (self.bars[0] / size, self.bars[1]))
 
+    def sharing(
+        self, link: Likelihood, margin: Floats, y: Floats, weights: Floats | None
+    ) -> Calibration:
+        """Return this with offsets by which labels have the shares of theirs among these rows.
 
-class Units(NamedTuple):
-    """What a function is calibrated in: its mean and deviation over the rows it was fitted to.
-
-    One calibration is for the functions of all folds, and for that of all rows.
-    """
-
-    mean: float
-    deviation: float
-
-    @classmethod
-    def of(cls, latent: Floats, weights: Floats | None, prior: type[CoefficientPrior]) -> Units:
-        """Return those of a function with these values (n,); a deviation that is rounding is 0.
-
-        They are those of the link, 0 and 1, but for feature selection, under which one function may
-        be a thousand times as large as another. Elsewhere the penalty bounds all to one size.
+        Slopes suit functions of other labels too, and offsets do not.
         """
-        if prior is not FeatureSelection:
-            return cls(0.0, 1.0)
-        mean = float(np.average(latent, weights=weights))
-        deviation = float(np.sqrt(np.average((latent - mean) ** 2, weights=weights)))
-        return cls(mean, deviation if deviation > _CONSTANT * abs(mean) else 0.0)
+        share = float(np.average(y > 0, weights=weights))
+        one = np.ones(len(y))
 
-    def standardised(self, f: Floats) -> Floats:
-        """Return values of the function in these units, 0 where it is a constant."""
-        return (f - self.mean) / self.deviation if self.deviation > 0.0 else np.zeros_like(f)
+        def offset(slope: float) -> float:
+            z = slope * margin
 
+            def excess(b: float) -> float:
+                probable = np.exp(link.log_density(one, z + b))
+                return float(np.average(probable, weights=weights)) - share
 
-def _in_units(slope: float, offset: float, units: Units) -> tuple[float, float]:
-    if not units.deviation > 0.0:
-        return 0.0, offset
-    return slope / units.deviation, offset - slope * units.mean / units.deviation
+            reach = float(np.max(np.abs(z))) + _REACH
+            return float(brentq(excess, -reach, reach))
+
+        if not 0.0 < share < 1.0:
+            return self
+        bars = self.bars[0], offset(self.bars[0])
+        return Calibration(self.slope, offset(self.slope), bars)
 
 
 def is_calibrated(loss: Loss, prior: type[CoefficientPrior]) -> bool:
@@ -97,6 +88,18 @@ def is_calibrated(loss: Loss, prior: type[CoefficientPrior]) -> bool:
     probabilities as margins do.
     """
     return loss.is_of_labels and (not loss.is_likelihood or prior is FeatureSelection)
+
+
+def size_of(latent: Floats, weights: Floats | None, prior: type[CoefficientPrior]) -> float:
+    """Return the size of a function of labels, by which it is divided to be calibrated.
+
+    One calibration is for the functions of all folds, and for that of all rows. Under feature
+    selection one may be a thousand times as large as another, and their sizes are those of their
+    values (n,) at the rows they were fitted to. Elsewhere the penalty bounds all to one size, 1.
+    """
+    if prior is not FeatureSelection:
+        return 1.0
+    return float(np.sqrt(np.average(latent**2, weights=weights))) or 1.0
 
 
 def narrowing(link: Likelihood, var: Floats) -> Floats:

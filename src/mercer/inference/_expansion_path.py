@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from mercer.inference import laplacian
 from mercer.inference._calibration import (
     Calibration,
-    Units,
     calibrate,
     is_calibrated,
     narrowing,
+    size_of,
 )
 from mercer.inference._expansion_choice import held_out, held_out_functions
 from mercer.inference._expansion_noise import NoiseModel
@@ -149,7 +149,8 @@ class _Work:
                 own = self._solved(fold, train, penalties)
                 found = held_out(problem, test, train, own, penalties, by.model)
                 logs[:, test] = found.logs
-                mean[:, test] = self._standardised(train, own, found.mean)
+                sizes = [self._size(train, solution) for solution in own]
+                mean[:, test] = found.mean / np.array(sizes)[:, None]
                 active += found.active
                 self.solutions[fold] += own
                 done.append(fold)
@@ -189,15 +190,11 @@ class _Work:
             raise KeyboardInterrupt
         return out
 
-    def _standardised(
-        self, train: ExpansionProblem, solutions: list[Expansion], mean: Floats
-    ) -> Floats:
-        """Return held-out values (q, t) in units of their functions, if these are calibrated."""
+    def _size(self, train: ExpansionProblem, solution: Expansion) -> float:
+        """Return by what a function is divided: 1 where latent values are not calibrated."""
         if not self._calibrates:
-            return mean
-        prior = self.by.model.prior
-        units = [Units.of(solution.latent, train.weights, prior) for solution in solutions]
-        return np.array([own.standardised(f) for own, f in zip(units, mean, strict=True)])
+            return 1.0
+        return size_of(solution.latent, train.weights, self.by.model.prior)
 
     def _calibrated(self, penalties: Floats, mean: Floats, seen: NDArray[np.bool_]) -> Floats:
         """Calibrate latent values (q, n) of held-out rows, and return what they are worth then.
@@ -229,7 +226,7 @@ class _Work:
             test = np.flatnonzero(by.folds == fold)
             train = problem.rows(np.flatnonzero(by.folds != fold))
             model, solution = by.model, self.solutions[fold][q]
-            own = calibration.of(Units.of(solution.latent, train.weights, model.prior))
+            own = calibration.of(self._size(train, solution))
             spread = calibrated_spread(train, solution, model.now, model.prior, lam, own)
             out[test] = spread.var(held_out_functions(problem, test, solution.indices))
         return out

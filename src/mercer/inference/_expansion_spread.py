@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from mercer.inference._calibration import Calibration, surest
 from mercer.inference._expansion_posterior import Spread, spread_under
 from mercer.inference._expansion_problem import Expansion, ExpansionProblem
+from mercer.inference._expansion_reduced import Reduced
 from mercer.likelihoods import Likelihood
 from mercer.priors import CoefficientPrior, WeightDecay
 
@@ -20,6 +21,8 @@ Indices = NDArray[np.intp]
 
 # Rows of the functions in use that are held at once, in bytes.
 _BLOCK_BYTES = 16 * 2**20
+# Columns that are formed at once.
+_COLUMNS = 256
 
 
 def ridge_of(prior: type[CoefficientPrior], scale: float, size: int, free: int) -> Floats | None:
@@ -94,7 +97,12 @@ def calibrated_spread(
 
 
 def _mean_square(problem: ExpansionProblem, indices: Indices) -> float:
-    """Return the mean over the rows of the sum of squares of functions in use."""
-    k = len(indices)
-    total = sum(float(np.sum(Phi[:, :k] ** 2)) for _, Phi in pieces_of(problem, indices)())
-    return total / problem.n or 1.0
+    """Return the mean over the rows of the sum of squares of functions in use.
+
+    They are those without their part in functions that have no penalty, which take that up.
+    """
+    columns = Reduced(problem).problem.columns
+    weights, total = problem.weighted(np.ones(problem.n)), 0.0
+    for start in range(0, len(indices), _COLUMNS):
+        total += float(np.sum(weights @ columns.take(indices[start : start + _COLUMNS]) ** 2))
+    return total / float(np.sum(weights)) or 1.0

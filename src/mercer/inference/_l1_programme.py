@@ -36,6 +36,8 @@ Indices = NDArray[np.intp]
 
 # Pulls so near to a bound are at it.
 _NEAR = 1e-8
+# Multipliers, in units of the targets, that are rounding if the objective is no better for them.
+_ROUNDING = 1e-12
 
 
 class Programme:
@@ -158,9 +160,19 @@ class Programme:
         u = np.zeros(problem.n)
         u[self.kept] = self.reach * x
         coef = self.unit * multipliers / self._sizes
-        latent = problem.mean + self._columns.times(coef)
-        objective = problem.value(latent) + float(penalties @ np.abs(coef))
+        latent, objective = self._valued(coef, penalties)
+        small = (np.abs(multipliers) <= _ROUNDING) & (coef != 0.0)
+        if small.any():  # of a vertex where more conditions meet than it has coefficients
+            fewer = np.where(small, 0.0, coef)
+            own, value = self._valued(fewer, penalties)
+            if value <= objective * (1.0 + _ROUNDING):
+                coef, latent, objective = fewer, own, value
         return Solved(coef[self.r :], coef[: self.r], latent, problem.balanced(u), objective)
+
+    def _valued(self, coef: Floats, penalties: Floats) -> tuple[Floats, float]:
+        """Return latent values and the objective of coefficients, the free ones first."""
+        latent = self.problem.mean + self._columns.times(coef)
+        return latent, self.problem.value(latent) + float(penalties @ np.abs(coef))
 
     def dual(self, u: Floats) -> float:
         """Return the value of the dual problem at a feasible u."""
