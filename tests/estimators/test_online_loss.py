@@ -234,9 +234,11 @@ def test_where_rows_chose_more_of_them_are_advised():
         assert f"n_init={more} takes more. Else raise max_basis" in text
     texts = texts_of(lambda: OnlineGPRegressor(max_basis=5).fit(X, np.sin(4.0 * X[:, 0])))
     assert any("chosen by 500 rows, and n_init=1000 takes more" in text for text in texts)
-    given = course(max_basis=10)
-    (text,) = texts_of(lambda: given.partial_fit(TIME, COURSE))
-    assert "n_init" not in text
+    few = X[:300], np.sin(4.0 * X[:300, 0])  # all of which have chosen
+    given = course(max_basis=10).partial_fit
+    for learn in (lambda: OnlineGPRegressor(max_basis=5).fit(*few), lambda: given(TIME, COURSE)):
+        (text,) = [text for text in texts_of(learn) if "is too small for these rows" in text]
+        assert "n_init" not in text
 
 
 def test_a_mean_that_nobody_chose_is_named():

@@ -261,7 +261,8 @@ def test_rows_too_few_for_their_columns_leave_next_to_no_noise_and_are_told_of()
     X, y = draw(700)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        few = OnlineGPRegressor(n_init=25, random_state=0).partial_fit(X[:30], y[:30])
+        few = OnlineGPRegressor(n_init=25, random_state=0).partial_fit(X[:10], y[:10])
+        few.partial_fit(X[10:30], y[10:30])
     said = [str(each.message) for each in caught if "next to no noise" in str(each.message)]
     is_little = float(few.likelihood_.noise) < 1e-3 * np.var(y[:25])
     assert is_little and len(said) == 1

@@ -7,8 +7,9 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit, ndtr
 
-from mercer.inference._calibration import calibrate, narrowing, surest
+from mercer.inference._calibration import Calibration, calibrate, narrowing, size_of, surest
 from mercer.likelihoods import Logistic, Probit
+from mercer.priors import FeatureSelection, Laplacian
 
 RNG = np.random.default_rng(2)
 F = RNG.normal(size=400)
@@ -77,3 +78,32 @@ def test_the_surest_label_is_what_as_many_labels_tell(link, function, total):
     most = surest(link, total)
     assert np.isfinite(most)
     assert function(-most) == pytest.approx(1.0 / (total + 2.0), rel=1e-9)
+
+
+@pytest.mark.parametrize("link", [Logistic(), Probit()])
+@pytest.mark.parametrize("slope", [0.0, 0.7, 1e6])
+def test_offsets_of_a_borrowed_calibration_give_labels_their_shares(link, slope):
+    rng = np.random.default_rng(0)
+    margin, weights = rng.normal(size=80), rng.uniform(0.5, 2.0, 80)
+    y = np.where(rng.random(80) < 0.2, 1.0, -1.0)
+    own = Calibration(slope, 5.0, (0.5 * slope, -3.0)).sharing(link, margin, y, weights)
+    assert own.slope == slope and own.bars[0] == 0.5 * slope
+    wanted = np.average(y > 0, weights=weights)
+    for latent in (own.latent(margin), own.centre(margin)):
+        found = np.average(np.exp(link.log_density(np.ones(80), latent)), weights=weights)
+        assert found == pytest.approx(wanted, abs=2e-3 if slope > 1.0 else 1e-9)
+    one = np.ones(80)  # labels that are all the same have no share to go by
+    assert own.sharing(link, margin, one, weights) == own
+
+
+def test_functions_of_any_size_are_calibrated_alike():
+    rng = np.random.default_rng(0)
+    f, weights = rng.normal(size=50), rng.uniform(0.5, 2.0, 50)
+    sizes = [size_of(units * f, weights, FeatureSelection) for units in (1.0, 1e4)]
+    assert sizes[1] == pytest.approx(1e4 * sizes[0])
+    assert sizes[0] == pytest.approx(np.sqrt(np.sum(weights * f**2) / np.sum(weights)))
+    assert size_of(1e4 * f, weights, Laplacian) == size_of(0.0 * f, None, FeatureSelection) == 1.0
+    one = Calibration(2.0, 0.3, (1.5, -0.1))
+    near = one.of(1e4)
+    np.testing.assert_allclose(near.latent(1e4 * f), one.latent(f))
+    np.testing.assert_allclose(near.centre(1e4 * f), one.centre(f))

@@ -90,7 +90,8 @@ class LearnsOnline(NoticesLosses):
             if self.n_sweeps > 1 and self.recycle == "sites":
                 require_sweeps(len(rows.Y), self.max_basis)
             some = taken(rows, sample_of(len(rows.Y), self.n_init))
-            self._begin(self._chosen(X, some), rows.multioutput, len(some.Y))
+            more = len(some.Y) < len(rows.Y)  # that could have chosen too
+            self._begin(self._chosen(X, some), rows.multioutput, len(some.Y) if more else 0)
             report = report_of(self)
             before, stopped = self._pass(rows, report, np.flatnonzero(rows.kept))
             whole = len(before.log_density) == len(rows.Y)
@@ -106,7 +107,10 @@ class LearnsOnline(NoticesLosses):
         require_basis(self.max_basis, rows.Y.shape[1] if self._of_labels else 1)
 
     def _begin(self, start: Start, multioutput: bool, chosen_by: int) -> None:
-        """Take this model, without any rows yet; `chosen_by` are how many rows chose it."""
+        """Take this model, without any rows yet.
+
+        `chosen_by` is how many rows chose it where others could have, else 0.
+        """
         outputs = len(start.scale)
         model = start.kernel, start.likelihood, start.mean
         self.kernel_, self.likelihood_, self.mean_ = model

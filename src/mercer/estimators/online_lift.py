@@ -28,7 +28,7 @@ def factor_of(lift: bool | str, posterior: Posterior) -> bool | float:
         return bool(lift)
     if not posterior.n_basis:
         warn(
-            "no function is in use, so that nothing tells how large functions are: what is lifted "
+            "no section of the kernel is in use, so that nothing tells how large functions are: it "
             f"goes on under {posterior.kernel!r} as it is. Begin with a kernel of the right size "
             "instead, or let the rows choose it",
             MercerWarning,
@@ -38,8 +38,8 @@ def factor_of(lift: bool | str, posterior: Posterior) -> bool | float:
     if lift == "scaled":
         if posterior.n_basis < _FEW:
             warn(
-                f"the function at {posterior.n_basis} points is all that lift='scaled' goes by, "
-                f"and they tell little of how large it is: {posterior.kernel!r} is multiplied by "
+                f"fewer than {_FEW} points are all that lift='scaled' goes by, and tell little of "
+                f"how large the function is: {posterior.kernel!r} is multiplied by "
                 f"{likeliest:.3g}. If it is to be otherwise elsewhere, begin with a kernel of the "
                 "right size, or let the rows choose it",
                 MercerWarning,

@@ -40,7 +40,8 @@ class NoticesLosses(HasOnlineProcess):
     there was none. What `prune` costs, which was asked for, is not among them, nor what rows cost
     among which is an outlier. `no_constant` is 1 once there is nothing to say of a constant any
     more: it was told that one does better, or rows had weights, and powers of densities do not
-    compare with a constant's. `chosen_by` is how many rows chose the hyperparameters, 0 if none.
+    compare with a constant's. `chosen_by` is how many rows chose the hyperparameters, 0 if none or
+    all did.
     """
 
     max_basis: int

@@ -157,7 +157,8 @@ def warn_of_next_to_no_noise(start: Start, rows: Rows, count: int) -> None:
     It holds the length scales of all columns, by which few rows can be followed one by one.
     """
     columns, is_free = rows.X.shape[1], bool(start.likelihood.theta.size)
-    if not (isinstance(start.likelihood, Gaussian) and is_free and rows.weights is None):
+    weighted = rows.weights is not None and bool(np.any(rows.weights[:count] != 1.0))
+    if not isinstance(start.likelihood, Gaussian) or not is_free or weighted:
         return  # noise that was given, or is that of a weight of 1, which there may not be
     if columns == 1 or count >= _ENOUGH * columns:
         return
@@ -170,8 +171,8 @@ def warn_of_next_to_no_noise(start: Start, rows: Rows, count: int) -> None:
             f"the n_init={count} rows that have chosen a length scale for each of {columns} "
             f"columns have left next to no noise, {least:.2g} of the variance of their targets. "
             "Where targets are not so exact predictions stay poor however many rows follow: let "
-            f"more rows choose, n_init={max(500, _ENOUGH * columns)}; or, if they cannot wait, "
-            "standardise the columns and give a kernel with one length scale",
+            f"more rows choose, n_init={max(500, _ENOUGH * columns)}, or bound the noise from "
+            "below if you know about how large it is",
             UndeterminedWarning,
         )
 

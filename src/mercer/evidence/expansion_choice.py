@@ -127,9 +127,9 @@ def _chosen(columns: Columns, targets: Targets, options: Options, now: Likelihoo
 
 def _path(problem: ExpansionProblem, options: Options, most: float) -> Floats:
     """Return penalties of a path that begins where nothing is in use, in any fold."""
-    penalties = descending(most, options.n_penalties)
     if problem.loss.kind != "linear" or options.prior is WeightDecay:
-        return penalties
+        return descending(most, options.n_penalties)
+    penalties = descending(most, options.n_penalties - 1)
     # Ties at the median that leave the first penalty of all rows small are not all in a fold, whose
     # own may be far larger.
     return np.concatenate([[max(2.0 * most, slope_bound(problem))], penalties])

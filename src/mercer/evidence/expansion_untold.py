@@ -65,9 +65,11 @@ def why_untold(
             f"{few}nothing was chosen by them, few functions or none are in use, and noise is what "
             f"it began with. {_OTHERWISE}"
         )
-    if options.prior_scale is None:
-        return f"{few}nothing was chosen by them, and few functions or none count. {_OTHERWISE}"
-    return f"{few}margins are not calibrated. likelihood='logistic' can do without"
+    if targets.is_margin and not targets.can_be_split:
+        return f"{few}margins are not calibrated. likelihood='logistic' can do without"
+    return (
+        f"{few}few functions or none count, and probabilities are about the shares of the classes"
+    )
 
 
 def why_none_compared(weights: Floats) -> str:
@@ -75,10 +77,11 @@ def why_none_compared(weights: Floats) -> str:
     end = "no penalty could be compared with another, and the largest was taken"
     if len(weights) > 1 and np.max(weights) > 0.9 * np.sum(weights):
         return (
-            "one row outweighs all others together, which leaves nothing to estimate noise from: "
-            f"{end}. Give it a weight nearer to theirs, or give likelihood and prior_scale"
+            "one row, or equal ones, outweigh all others together, which leaves nothing to "
+            f"estimate noise from: {end}. Give them a weight nearer to the others', or give "
+            "likelihood and prior_scale"
         )
-    if np.sum(weights) >= len(weights):
+    if np.sum(weights) >= 0.99 * len(weights):
         return (
             f"the rows are too few to estimate noise from what functions leave of them: {end}. "
             "Give likelihood and prior_scale"

@@ -162,6 +162,7 @@ class Programme:
         coef = self.unit * multipliers / self._sizes
         latent, objective = self._valued(coef, penalties)
         small = (np.abs(multipliers) <= _ROUNDING) & (coef != 0.0)
+        small[: self.r] = False  # a free one may be that small
         if small.any():  # of a vertex where more conditions meet than it has coefficients
             fewer = np.where(small, 0.0, coef)
             own, value = self._valued(fewer, penalties)
