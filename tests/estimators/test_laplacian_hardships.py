@@ -411,3 +411,20 @@ def test_noise_of_a_white_kernel_is_a_start():
         assert model.likelihood_.noise == pytest.approx(wanted.likelihood_.noise)
     kernel = sklearn_kernels.RBF(1.0) + white(0.3, noise_level_bounds="fixed")
     assert LaplacianProcessRegressor(kernel, optimizer=None).fit(X, y).likelihood_.noise == 0.3
+
+
+@pytest.mark.parametrize(("count", "few"), [(2, True), (8, False)])
+def test_few_points_tell_little_of_how_large_a_function_is(count, few):
+    X, y = rows()
+    centres = np.linspace(-3, 3, count)[:, None]
+    model = LaplacianProcessRegressor(RBF(1.0), centres=centres, optimizer=None, mean="zero")
+    model.fit(X, 1e4 * y)
+    assert (model.posterior_.n_basis < 5) == few
+    for lift, text in (("scaled", "fewer than 5 points"), (True, "error bars away")):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            OnlineGPRegressor.from_posterior(
+                model.posterior_, model.likelihood_, max_basis=20, lift=lift
+            )
+        told = any(text in str(each.message) for each in caught)
+        assert told == (few if lift == "scaled" else not few)
