@@ -17,10 +17,8 @@ from mercer import (
     means,
 )
 from mercer.estimators import Prequential
-from mercer.estimators.online_start import Start, warn_of_next_to_no_noise
-from mercer.estimators.rows import Rows
 from mercer.inference.online import OnlineProcess
-from mercer.kernels import RBF, Flipped, Tanh
+from mercer.kernels import Flipped, Tanh
 from mercer.likelihoods import Gaussian, Laplace, Poisson, StudentT
 from mercer.params import Parameter
 
@@ -286,17 +284,3 @@ def test_noise_that_was_given_is_not_what_rows_have_left(variance):
         warnings.simplefilter("always")
         OnlineGPRegressor(likelihood=fixed).partial_fit(X, y, sample_weight=weights)
     assert not any("next to no noise" in str(each.message) for each in caught)
-
-
-@pytest.mark.parametrize(
-    ("weights", "told"), [(None, True), (np.ones(40), True), (np.full(40, 0.5), False)]
-)
-def test_noise_of_a_weight_of_1_is_not_what_rows_of_others_have_left(weights, told):
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(40, 4)), rng.normal(size=(40, 1))
-    start = Start(RBF([1.0] * 4), Gaussian(1e-6), means.Zero(), np.ones(1))
-    rows = Rows(X, y, weights, np.ones(40, dtype=bool), False)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        warn_of_next_to_no_noise(start, rows, 40)
-    assert bool(caught) == told

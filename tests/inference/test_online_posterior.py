@@ -164,7 +164,7 @@ def test_lifted_with_explicit_functions():
         "sor", points, Y, np.ones(2), Linear(estimate="integrate"), H[rows]
     )
     process = OnlineProcess.from_posterior(
-        posterior, Gaussian(NOISE), max_basis=10, tol=0.05, lift=True
+        posterior, Gaussian(NOISE), max_basis=10, tol=0.05, lift=1.0
     )
     process.learn(points[M + N : -T], Y[M + N : -T])
     K = k(points, points)
@@ -291,7 +291,7 @@ def test_lifting_a_singular_basis(monkeypatch):
         approximation("sor"),
     )
     posterior, _ = sparse.posterior(given, Zero(), np.ones(1))
-    process = OnlineProcess.from_posterior(posterior, Gaussian(0.04), lift=True)
+    process = OnlineProcess.from_posterior(posterior, Gaussian(0.04), lift=1.0)
     assert process.n_basis < 20
     assert rounding(process) < 1e-7
     assert process.projection_loss < 0.01
@@ -329,7 +329,7 @@ def test_what_is_no_covariance_is_not_lifted():
         Basis(Tanh(1.0, 0.5), points[:M]), np.ones((M, 1)), B=Dense(np.eye(M)), weight=0
     )
     with pytest.raises(ValueError, match=r"Tanh.* is none. Leave lift out"):
-        OnlineProcess.from_posterior(posterior, Gaussian(NOISE), lift=True)
+        OnlineProcess.from_posterior(posterior, Gaussian(NOISE), lift=1.0)
     OnlineProcess.from_posterior(posterior, Gaussian(NOISE)).learn(points[:9], np.ones((9, 1)))
 
 
@@ -348,7 +348,7 @@ def test_options_that_can_do_nothing_are_refused(options):
     posterior = sparse_posterior("sor", points, Y, np.ones(2))
     with pytest.raises(ValueError, match=f"{next(iter(options))} would do nothing.*lift=True"):
         OnlineProcess.from_posterior(posterior, Gaussian(NOISE), **options)
-    OnlineProcess.from_posterior(posterior, Gaussian(NOISE), lift=True, **options)
+    OnlineProcess.from_posterior(posterior, Gaussian(NOISE), lift=1.0, **options)
     process = OnlineProcess.from_posterior(posterior, Gaussian(NOISE))
     usual = {"tol": 1e-6, "novelty": "geometry", "criterion": "kl", "forget": 0.0}
     assert process.obey(M, **usual) == 0.0

@@ -16,10 +16,11 @@ from mercer.estimators.nested import column_names
 from mercer.estimators.online_lift import factor_of
 from mercer.estimators.online_loss import NO_LOSSES, NoticesLosses
 from mercer.estimators.online_options import check_online_options, engine_options
-from mercer.estimators.online_start import Start, sample_of, taken, warn_of_next_to_no_noise
+from mercer.estimators.online_start import Start, sample_of, taken
 from mercer.estimators.preparation import all_or_nothing
 from mercer.estimators.rows import Rows
 from mercer.estimators.search import report_of
+from mercer.evidence.few_rows import warn_of_next_to_no_noise
 from mercer.evidence.optimum import Report, tell
 from mercer.inference._online_moments import n_covariances
 from mercer.inference._online_sweeps import refine
@@ -118,7 +119,7 @@ class LearnsOnline(NoticesLosses):
         options = engine_options(self)
         process = OnlineProcess(*model, n_outputs=outputs, scale=start.scale, **options)
         self._process, self._posterior, self._waiting = process, None, None
-        self._lost = {**NO_LOSSES, "chosen_by": float(chosen_by)}
+        self._lost, self._chosen_by = NO_LOSSES, chosen_by
 
     @classmethod
     def _from_posterior(
@@ -272,9 +273,11 @@ class LearnsOnline(NoticesLosses):
                 every = self._with_waiting(rows)
                 start = self._complete(X, rows.Y.shape[1])
                 if start is None and len(every.Y) >= self.n_init:
-                    start, waited = self._chosen(X, taken(every, slice(self.n_init))), self.n_init
+                    some, waited = taken(every, slice(self.n_init)), self.n_init
+                    start = self._chosen(X, some)
                     if self.kernel is None:
-                        warn_of_next_to_no_noise(start, every, self.n_init)
+                        columns, own = some.X.shape[1], (start.likelihood, start.scale)
+                        warn_of_next_to_no_noise(*own, some.Y, some.weights, columns)
                 if start is None:
                     self._waiting = {"X": every.X, "Y": every.Y, "weights": every.weights}
                     return rows, _unknown(rows)

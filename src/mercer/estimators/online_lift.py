@@ -22,10 +22,10 @@ def require_lift(lift: Any) -> None:
         raise ValueError(f"lift must be True, False or 'scaled', got {lift!r}")
 
 
-def factor_of(lift: bool | str, posterior: Posterior) -> bool | float:
-    """Return by what the kernel is multiplied to lift a posterior, False if it is not lifted."""
+def factor_of(lift: bool | str, posterior: Posterior) -> float:
+    """Return by what the kernel is multiplied to lift a posterior, 0 if it is not lifted."""
     if not lift or posterior.weight or not posterior.kernel.is_mercer:
-        return bool(lift)
+        return float(bool(lift))
     if not posterior.n_basis:
         warn(
             "no section of the kernel is in use, so that nothing tells how large functions are: it "
@@ -33,7 +33,7 @@ def factor_of(lift: bool | str, posterior: Posterior) -> bool | float:
             "instead, or let the rows choose it",
             MercerWarning,
         )
-        return True
+        return 1.0
     likeliest = likeliest_factor(posterior)
     if lift == "scaled":
         if posterior.n_basis < _FEW:
@@ -54,4 +54,4 @@ def factor_of(lift: bool | str, posterior: Posterior) -> bool | float:
             "lift='scaled' multiplies them by that",
             MercerWarning,
         )
-    return True
+    return 1.0

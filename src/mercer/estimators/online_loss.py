@@ -29,7 +29,7 @@ _WILD = 50.0
 
 
 #: What has been lost of no rows.
-NO_LOSSES = {"nats": 0.0, "rows": 0.0, "told": 0.0, "no_constant": 0.0, "chosen_by": 0.0}
+NO_LOSSES = {"nats": 0.0, "rows": 0.0, "told": 0.0, "no_constant": 0.0}
 
 
 class NoticesLosses(HasOnlineProcess):
@@ -40,15 +40,17 @@ class NoticesLosses(HasOnlineProcess):
     there was none. What `prune` costs, which was asked for, is not among them, nor what rows cost
     among which is an outlier. `no_constant` is 1 once there is nothing to say of a constant any
     more: it was told that one does better, or rows had weights, and powers of densities do not
-    compare with a constant's. `chosen_by` is how many rows chose the hyperparameters, 0 if none or
-    all did.
+    compare with a constant's. `_chosen_by` is how many rows chose the hyperparameters, 0 if none
+    or all did.
     """
 
     max_basis: int
     kernel: Any
     likelihood: Any
     likelihood_: Likelihood
-    _lost: dict[str, float] = NO_LOSSES  # also of a model that waits for rows to begin with
+    # of a model that waits for rows to begin with, or goes on from a posterior
+    _lost: dict[str, float] = NO_LOSSES
+    _chosen_by: int = 0
 
     def _learned(self, X: Any, Y: Any, weights: Any) -> Before:
         """Let the process learn some rows, and count what they cost."""
@@ -111,7 +113,7 @@ class NoticesLosses(HasOnlineProcess):
 
     def _let_more_choose(self) -> str:
         """Return what to do about hyperparameters that the first rows chose."""
-        rows = int(self._lost["chosen_by"])
+        rows = self._chosen_by
         if not rows or (self.kernel is not None and self.likelihood is not None):
             return ""
         return (

@@ -33,7 +33,6 @@ __all__ = [
     "start_of_classes",
     "start_of_regression",
     "taken",
-    "warn_of_next_to_no_noise",
 ]
 
 Floats = NDArray[np.float64]
@@ -43,9 +42,6 @@ _SAMPLE = 500
 # The largest size of a target that an on-line process can be of, whose square is the largest of its
 # prior variances; but what is no more than so many times the median size is no outlier.
 _LARGEST, _FAR = 1e70, 1e10
-# Rows for each column that are enough for its length scale, and the part of the targets' variance
-# below which noise is next to none.
-_ENOUGH, _NEXT_TO_NONE = 30, 1e-3
 
 
 class Start(NamedTuple):
@@ -149,32 +145,6 @@ def start_of_classes(
     outputs = rows.Y.shape[1]
     ended = max(1, optimum.n_iterations), optimum.status, optimum.value
     return Start(*objective.unpack(optimum.theta), np.ones(outputs), *ended)
-
-
-def warn_of_next_to_no_noise(start: Start, rows: Rows, count: int) -> None:
-    """Warn if the first rows, so many, are few for a default kernel, and have left no noise.
-
-    It holds the length scales of all columns, by which few rows can be followed one by one.
-    """
-    columns, is_free = rows.X.shape[1], bool(start.likelihood.theta.size)
-    weighted = rows.weights is not None and bool(np.any(rows.weights[:count] != 1.0))
-    if not isinstance(start.likelihood, Gaussian) or not is_free or weighted:
-        return  # noise that was given, or is that of a weight of 1, which there may not be
-    if columns == 1 or count >= _ENOUGH * columns:
-        return
-    noise = np.asarray(start.likelihood.noise, dtype=float) * start.scale**2
-    variance = np.var(rows.Y[:count], axis=0)
-    most = np.full_like(variance, np.inf)
-    least = float(np.min(np.divide(noise, variance, out=most, where=variance > 0.0)))
-    if least < _NEXT_TO_NONE:
-        warn(
-            f"the n_init={count} rows that have chosen a length scale for each of {columns} "
-            f"columns have left next to no noise, {least:.2g} of the variance of their targets. "
-            "Where targets are not so exact predictions stay poor however many rows follow: let "
-            f"more rows choose, n_init={max(500, _ENOUGH * columns)}, or bound the noise from "
-            "below if you know about how large it is",
-            UndeterminedWarning,
-        )
 
 
 def _moderate(rows: Rows) -> Rows:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.evidence.optimum import Report
-from mercer.inference._calibration import Calibration
+from mercer.inference._calibration import Calibration, is_calibrated
 from mercer.inference._columns import Columns
 from mercer.inference._expansion_noise import NoiseModel
 from mercer.inference._expansion_path import Path
@@ -17,7 +17,7 @@ from mercer.inference._expansion_posterior import Spread
 from mercer.inference._expansion_problem import Expansion, ExpansionProblem
 from mercer.inference._residual_noise import Noise
 from mercer.likelihoods import Gaussian, Likelihood, Logistic, Probit
-from mercer.priors import CoefficientPrior, FeatureSelection
+from mercer.priors import CoefficientPrior
 
 __all__ = ["Chosen", "Fitted", "Options", "Targets"]
 
@@ -99,8 +99,9 @@ class Targets:
 
         Margins say nothing without; the others do where no rows can be held out.
         """
-        selects = self.noise == "logistic" and prior is FeatureSelection
-        return self.is_margin or (selects and self.can_be_split)
+        of_labels, is_likelihood = isinstance(self.noise, str), not self.is_margin
+        found = is_calibrated(of_labels, is_likelihood, prior)
+        return found and (self.is_margin or self.can_be_split)
 
     @property
     def can_be_split(self) -> bool:

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import ndtri
 
-from mercer.inference._losses import Loss
 from mercer.likelihoods import Likelihood, Probit
 from mercer.priors import CoefficientPrior, FeatureSelection
 
@@ -80,14 +79,14 @@ class Calibration(NamedTuple):
         return Calibration(self.slope, offset(self.slope), bars)
 
 
-def is_calibrated(loss: Loss, prior: type[CoefficientPrior]) -> bool:
+def is_calibrated(of_labels: bool, is_likelihood: bool, prior: type[CoefficientPrior]) -> bool:
     """Whether latent values are calibrated: margins, and labels under feature selection.
 
     Its penalty does not grow with coefficients. Where labels can be told apart no function is the
     most probable one then: latent values grow as far as rounding lets them, and say as little of
     probabilities as margins do.
     """
-    return loss.is_of_labels and (not loss.is_likelihood or prior is FeatureSelection)
+    return of_labels and (not is_likelihood or prior is FeatureSelection)
 
 
 def size_of(latent: Floats, weights: Floats | None, prior: type[CoefficientPrior]) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -12,12 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 from mercer.compute import blas_for, map_tiles, row_blocks
 from mercer.kernels import Kernel
 
-__all__ = ["ArrayColumns", "Columns", "JoinedColumns", "KernelColumns"]
+__all__ = ["ArrayColumns", "Columns", "JoinedColumns", "KernelColumns", "column_blocks"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-# Columns of a given matrix that one thread multiplies at a time.
+# Columns of a given matrix that one thread multiplies, or that are formed, at a time.
 _PIECE = 256
 
 
@@ -235,3 +235,10 @@ class JoinedColumns:
                 )
             ]
         )
+
+
+def column_blocks(columns: Columns, indices: Indices | None = None) -> Iterator[Floats]:
+    """Yield some of the columns, all by default, in blocks (n, k) that take little memory."""
+    some = np.arange(columns.size) if indices is None else indices
+    for start in range(0, len(some), _PIECE):
+        yield columns.take(some[start : start + _PIECE])

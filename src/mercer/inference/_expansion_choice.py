@@ -93,8 +93,9 @@ def held_out(
         if problem.H is not None and train.H is not None:
             A, A_test = np.hstack([A, train.H]), np.hstack([A_test, problem.H[test]])
         mean[q] = problem.mean[test] + A_test @ np.concatenate([solution.coef, solution.beta])
-        calibrated = is_calibrated(train.loss, model.prior)  # to the rows of all folds, later
-        likelihood = None if calibrated else model.of(train, solution, float(lam))
+        # to the rows of all folds, later
+        later = is_calibrated(train.loss.is_of_labels, train.loss.is_likelihood, model.prior)
+        likelihood = None if later else model.of(train, solution, float(lam))
         if likelihood is None:
             continue
         ridge = ridge_of(model.prior, model.scale(likelihood, float(lam)), len(own), train.n_free)

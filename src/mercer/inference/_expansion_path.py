@@ -124,7 +124,8 @@ class _Work:
 
     @property
     def _calibrates(self) -> bool:
-        return is_calibrated(self.by.problem.loss, self.by.model.prior)
+        loss = self.by.problem.loss
+        return is_calibrated(loss.is_of_labels, loss.is_likelihood, self.by.model.prior)
 
     def _tells(self, rest: NDArray[np.bool_]) -> bool:
         """Whether rows can be learned from: of two classes, if they have labels."""

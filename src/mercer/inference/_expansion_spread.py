@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.inference._calibration import Calibration, surest
+from mercer.inference._columns import column_blocks
 from mercer.inference._expansion_posterior import Spread, spread_under
 from mercer.inference._expansion_problem import Expansion, ExpansionProblem
 from mercer.inference._expansion_reduced import Reduced
@@ -21,8 +22,6 @@ Indices = NDArray[np.intp]
 
 # Rows of the functions in use that are held at once, in bytes.
 _BLOCK_BYTES = 16 * 2**20
-# Columns that are formed at once.
-_COLUMNS = 256
 
 
 def ridge_of(prior: type[CoefficientPrior], scale: float, size: int, free: int) -> Floats | None:
@@ -102,7 +101,6 @@ def _mean_square(problem: ExpansionProblem, indices: Indices) -> float:
     They are those without their part in functions that have no penalty, which take that up.
     """
     columns = Reduced(problem).problem.columns
-    weights, total = problem.weighted(np.ones(problem.n)), 0.0
-    for start in range(0, len(indices), _COLUMNS):
-        total += float(np.sum(weights @ columns.take(indices[start : start + _COLUMNS]) ** 2))
+    weights = problem.weighted(np.ones(problem.n))
+    total = sum(float(np.sum(weights @ some**2)) for some in column_blocks(columns, indices))
     return total / float(np.sum(weights)) or 1.0

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.inference._columns import column_blocks
 from mercer.inference._expansion_problem import ExpansionProblem
 from mercer.inference._expansion_reduced import Reduced
 from mercer.inference._expansion_spread import pieces_of
@@ -19,8 +20,6 @@ Floats = NDArray[np.float64]
 
 # A slope along a function that is no more than this part of what it could be is rounding.
 _ROUNDING = 1e-12
-# Columns that are formed at once.
-_COLUMNS = 256
 
 
 def first_penalty(problem: ExpansionProblem, prior: type[CoefficientPrior]) -> float:
@@ -80,11 +79,7 @@ def slope_bound(problem: ExpansionProblem) -> float:
 def _reduced_slope_bound(problem: ExpansionProblem) -> float:
     """Return that along functions without their part in those that have no penalty."""
     size, columns = _greatest_pulls(problem), Reduced(problem).problem.columns
-    found = 0.0
-    for start in range(0, columns.size, _COLUMNS):
-        some = np.arange(start, min(start + _COLUMNS, columns.size))
-        found = max(found, float(np.max(size @ np.abs(columns.take(some)))))
-    return found
+    return max((float(np.max(size @ np.abs(some))) for some in column_blocks(columns)), default=0.0)
 
 
 def _greatest_pulls(problem: ExpansionProblem) -> Floats:

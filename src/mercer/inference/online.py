@@ -118,7 +118,7 @@ class OnlineProcess(KeptProcess):
         likelihood: Likelihood,
         *,
         max_basis: int | None = None,
-        lift: bool | float = False,
+        lift: float = 0.0,
         tol: float = 1e-6,
         novelty: str = "geometry",
         criterion: str = "kl",
@@ -130,11 +130,11 @@ class OnlineProcess(KeptProcess):
         points is pruned, by the least divergence added over outputs (`Posterior.prune`) whatever
         the criterion; what that costs is the first part of `projection_loss`. Of a degenerate one
         (w = 0) only weights are updated, and all options must be left as they are, unless `lift`
-        re-bases it on the full kernel: the posterior of DTC on the same points, under so many
-        times the kernel (True is once).
+        is above 0 and re-bases it on the full kernel: the posterior of DTC on the same points,
+        under so many times the kernel.
         """
         if lift and not posterior.weight:
-            posterior = lifted(posterior, float(lift))
+            posterior = lifted(posterior, lift)
         most = max(posterior.n_basis, 1) if max_basis is None else max_basis
         rules = rules_of(most, tol, novelty, criterion, forget)
         loss = 0.0
