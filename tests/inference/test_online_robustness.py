@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from mercer.inference import _online_rows
 from mercer.inference.online import OnlineProcess
-from mercer.kernels import RBF, Exponential, Linear
+from mercer.kernels import RBF, Exponential, Linear, Polynomial
 from mercer.likelihoods import Gaussian, Laplace, Logistic, Probit, StudentT
 from mercer.linalg._recursion_twins import CHECK_EVERY
+from mercer.posterior import Basis, Dense, Posterior
 
 from .online_dense import exact, gaussian_site, rbf
 
@@ -111,9 +112,53 @@ def test_units_in_which_variances_have_no_squares_are_refused():
         1e-69 * large.posterior().mean(X), small.posterior().mean(X), rtol=1e-6, atol=1e-9
     )
     process = OnlineProcess(1e160 * RBF(1.0), Gaussian(1e158), max_basis=40)
-    with pytest.raises(ValueError, match=r"variances up to 1e\+160 .* other units"):
+    with pytest.raises(ValueError, match=r"variance of 1e\+160 at row 0 .* other units"):
         process.learn(X, 1e80 * Y)
     assert process.n_basis == 0
+
+
+def test_a_row_that_is_too_large_is_refused_before_any_is_learned():
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(400, 2)), rng.normal(size=(400, 1))
+    process = OnlineProcess(Polynomial(2, 1.0), Gaussian(0.1), max_basis=10)
+    process.learn(X, Y)
+    before = process.posterior().mean(X[:5])
+    large = X.copy()
+    large[300] = 1e40
+    with pytest.raises(ValueError, match=r"variance of 4e\+160 at row 300 .* other\s+units"):
+        process.learn(large, Y)
+    assert process.n_seen == 400
+    np.testing.assert_array_equal(process.posterior().mean(X[:5]), before)
+
+
+def test_functions_that_are_too_large_are_refused():
+    """Weights alone are learned, of functions whose squares are no doubles."""
+    basis = Basis(Polynomial(4, 1.0), np.ones((1, 1)))
+    posterior = Posterior(basis, np.zeros((1, 1)), B=Dense(np.eye(1)), weight=0)
+    process = OnlineProcess.from_posterior(posterior, Gaussian(0.1))
+    process.learn(np.ones((3, 1)), np.ones((3, 1)))
+    before = process.posterior().mean(np.ones((1, 1)))
+    with pytest.raises(ValueError, match=r"comes to 1e\+120 at a row"):
+        process.learn(np.array([[1.0], [1e30]]), np.ones((2, 1)))
+    assert process.n_seen == 3
+    np.testing.assert_array_equal(process.posterior().mean(np.ones((1, 1))), before)
+
+
+@pytest.mark.parametrize("likelihood", [Laplace(0.3), Probit(0.5)])
+def test_rows_of_any_weight_are_learned_in_their_order(likelihood, monkeypatch):
+    """Those that the compiled loop takes and those that it does not: as if it took none."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(60, 2)), np.where(rng.normal(size=(60, 1)) > 0, 1.0, -1.0)
+    weights = rng.choice([0.0, 0.3, 1.0, 2.0, 150.0], 60)
+    compiled = OnlineProcess(RBF(1.0), likelihood, max_basis=10)
+    found = compiled.learn(X, Y, weights)
+    monkeypatch.setattr(type(likelihood), "compiled_site", lambda self: None)
+    single = OnlineProcess(RBF(1.0), likelihood, max_basis=10)
+    wanted = single.learn(X, Y, weights)
+    for own, other in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(own, other, rtol=1e-6, atol=1e-9)
+    np.testing.assert_array_equal(compiled.points, single.points)
+    np.testing.assert_allclose(compiled.log_evidence, single.log_evidence, rtol=1e-8)
 
 
 @pytest.mark.parametrize("criterion", ["mean", "kl"])

@@ -93,6 +93,7 @@ class LearnsOnline(NoticesLosses):
             some = taken(rows, sample_of(len(rows.Y), self.n_init))
             more = len(some.Y) < len(rows.Y)  # that could have chosen too
             self._begin(self._chosen(X, some), rows.multioutput, len(some.Y) if more else 0)
+            self._process.require_sizes(rows.X)
             report = report_of(self)
             before, stopped = self._pass(rows, report, np.flatnonzero(rows.kept))
             whole = len(before.log_density) == len(rows.Y)
@@ -149,6 +150,8 @@ class LearnsOnline(NoticesLosses):
             posterior, link, lift=factor_of(lift, posterior), max_basis=max_basis, **options
         )
         model.kernel = model.kernel_ = process.kernel
+        if process.rules.max_basis > 0:
+            model.max_basis = process.rules.max_basis  # a lift leaves out redundant points
         model.likelihood_ = link
         model.mean_ = posterior.mean_function
         model.n_iter_, model.status_ = 1, "complete"
@@ -268,6 +271,7 @@ class LearnsOnline(NoticesLosses):
             if first:
                 self._require_room(rows)
             if begun:
+                self._process.require_sizes(rows.X)  # before anything is changed
                 self._process.obey(**engine_options(self))
             else:
                 every = self._with_waiting(rows)
@@ -282,6 +286,7 @@ class LearnsOnline(NoticesLosses):
                     self._waiting = {"X": every.X, "Y": every.Y, "weights": every.weights}
                     return rows, _unknown(rows)
                 self._begin(start, rows.multioutput, waited)
+                self._process.require_sizes(every.X)
         earlier = np.full(len(every.Y) - len(rows.Y), -1)
         numbers = np.r_[earlier, np.flatnonzero(rows.kept)]
         found, stopped = self._pass(every, numbers=numbers)

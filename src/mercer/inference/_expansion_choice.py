@@ -89,7 +89,9 @@ def held_out(
     logs, mean = np.full(shape, -np.inf), np.empty(shape)
     for q, (solution, lam) in enumerate(zip(solutions, penalties, strict=True)):
         own = np.searchsorted(union, solution.indices)
-        A, A_test = Phi[:, own], Phi_test[:, own]
+        A, A_test = Phi, Phi_test
+        if len(own) < len(union):
+            A, A_test = Phi[:, own], Phi_test[:, own]
         if problem.H is not None and train.H is not None:
             A, A_test = np.hstack([A, train.H]), np.hstack([A_test, problem.H[test]])
         mean[q] = problem.mean[test] + A_test @ np.concatenate([solution.coef, solution.beta])

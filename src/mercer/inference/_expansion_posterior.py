@@ -21,10 +21,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr, svd
-from scipy.linalg.lapack import dtrcon
+from scipy.linalg.lapack import dtpqrt, dtrcon
 
 from mercer.compute import blas_for
-from mercer.likelihoods import Gaussian, Huber, Likelihood, Logistic, Probit
+from mercer.likelihoods import Huber, Likelihood, Logistic, Probit
 from mercer.means import Mean, Zero
 from mercer.posterior import Basis, Posterior
 from mercer.posterior.factors import Dense, Factor, InverseTriangular
@@ -38,6 +38,8 @@ Piece = tuple[Floats, Floats]
 # A triangle whose reciprocal condition is less is taken for singular, and its singular values
 # below that part of the largest for 0.
 _SINGULAR, _RANK = 1e-13, 1e-11
+# Columns that are brought to a triangle at once.
+_PANEL = 64
 
 
 class Spread(NamedTuple):
@@ -67,8 +69,6 @@ def curvature(likelihood: Likelihood, y: Floats, f: Floats) -> Floats:
 
     That is for noise with kinks, `Laplace` and `EpsilonInsensitive`.
     """
-    if isinstance(likelihood, Gaussian):
-        return np.asarray(likelihood.fisher(f))
     if isinstance(likelihood, (Huber, Logistic, Probit)):
         return np.asarray(-likelihood.derivatives(y, f)[1])
     return np.asarray(likelihood.fisher(f))
@@ -86,15 +86,16 @@ def spread_of(pieces: Iterable[Piece], size: int, ridge: Floats | None = None) -
     """
     if not size:
         return Spread(None, 0)
-    R = np.empty((0, size))
-    if ridge is not None:
-        R = np.diag(np.sqrt(ridge))
+    R = np.empty((0, size)) if ridge is None else np.diag(np.sqrt(ridge))
     for Phi, weights in pieces:
-        tall = np.empty((len(R) + len(Phi), size), order="F")
-        tall[: len(R)] = R
-        np.multiply(np.sqrt(np.maximum(weights, 0.0))[:, None], Phi, out=tall[len(R) :])
-        with blas_for(int(np.cbrt(float(tall.size) * size))):
-            R = qr(tall, mode="r", overwrite_a=True, check_finite=False)[0][:size]
+        block = np.multiply(np.sqrt(np.maximum(weights, 0.0))[:, None], Phi, order="F")
+        with blas_for(int(np.cbrt(float(block.size) * size))):
+            if len(R) == size:  # a triangle, below which the block is brought to 0 in its place
+                panel = min(_PANEL, size)
+                R = dtpqrt(0, panel, R, block, overwrite_a=1, overwrite_b=1)[0]
+            else:
+                tall = np.vstack([R, block]) if len(R) else block
+                R = qr(tall, mode="r", overwrite_a=True, check_finite=False)[0][:size]
     width = np.max(np.abs(R), axis=0, initial=0.0)
     width = np.where(width > 0, width, 1.0)
     scaled = R / width

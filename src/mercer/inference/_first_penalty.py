@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.inference._columns import column_blocks
+from mercer.inference._columns import Columns, column_blocks
 from mercer.inference._expansion_problem import ExpansionProblem
 from mercer.inference._expansion_reduced import Reduced
-from mercer.inference._expansion_spread import pieces_of
 from mercer.inference._largest_penalty import TOLERANCE, largest_penalty
 from mercer.priors import CoefficientPrior, WeightDecay
 
@@ -29,7 +26,7 @@ def first_penalty(problem: ExpansionProblem, prior: type[CoefficientPrior]) -> f
     # lam^2/unit theta^2 outweighs the loss along all functions
     weights = problem.weighted(np.ones(problem.n))
     trace = _typical_curvature(problem) * sum(
-        float(np.sum(weights[rows] @ Phi**2)) for rows, Phi in _sections(problem)
+        float(np.sum(weights @ some**2)) for some in column_blocks(problem.columns)
     )
     return float(np.sqrt(trace * problem.loss.unit))
 
@@ -71,14 +68,16 @@ def are_alike(problem: ExpansionProblem) -> bool:
 
 def slope_bound(problem: ExpansionProblem) -> float:
     """Return what slopes along functions can be: pulls as large as rows have them."""
-    size = _greatest_pulls(problem)
-    slopes = sum(size[rows] @ np.abs(Phi) for rows, Phi in _sections(problem))
-    return float(np.max(slopes, initial=0.0))
+    return _slope_along(problem.columns, _greatest_pulls(problem))
 
 
 def _reduced_slope_bound(problem: ExpansionProblem) -> float:
     """Return that along functions without their part in those that have no penalty."""
-    size, columns = _greatest_pulls(problem), Reduced(problem).problem.columns
+    return _slope_along(Reduced(problem).problem.columns, _greatest_pulls(problem))
+
+
+def _slope_along(columns: Columns, size: Floats) -> float:
+    """Return the largest slope along columns of pulls that are all as large as `size` (n,)."""
     return max((float(np.max(size @ np.abs(some))) for some in column_blocks(columns)), default=0.0)
 
 
@@ -95,10 +94,3 @@ def _greatest_pulls(problem: ExpansionProblem) -> Floats:
         size = np.minimum(size, np.abs(problem.loss.y) + np.abs(problem.mean))
     size = problem.weighted(size)
     return np.minimum(size, np.sum(size) - size)
-
-
-def _sections(problem: ExpansionProblem) -> Iterator[tuple[slice, Floats]]:
-    """Yield blocks of rows, and all functions with a prior there."""
-    size = problem.columns.size
-    for rows, Phi in pieces_of(problem, np.arange(size))():
-        yield rows, Phi[:, :size]

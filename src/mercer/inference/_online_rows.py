@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from mercer.likelihoods import Gaussian, Likelihood
 from mercer.linalg.recursion import Arrays, Block, Rules, recursion
 from mercer.linalg.smoothing import SITES
 
-__all__ = ["block_of", "learn_rows"]
+__all__ = ["block_of", "learn_rows", "prior_variances"]
 
 Floats = NDArray[np.float64]
 
@@ -27,27 +28,65 @@ _WIDEST = 1000.0
 _LARGEST = 1e140
 
 
+def prior_variances(kernel: Kernel, X: Any, likelihood: Likelihood) -> Floats:
+    """Return k(x, x) (n,), of which squares and what is made of them are doubles.
+
+    The smallest may be 0 beside Gaussian noise that is not; other noise is not asked.
+
+    Raises
+    ------
+    ValueError
+        If there are variances that are too large, or too small beside the noise.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        variances = np.array(kernel.diag(X), dtype=float)
+    largest = float(np.max(variances, initial=0.0))
+    noise = likelihood.new_variance if isinstance(likelihood, Gaussian) else np.inf
+    if not len(variances) or (1.0 / _LARGEST <= max(largest, noise) and largest <= _LARGEST):
+        return variances
+    if largest < 1.0:
+        raise ValueError(
+            f"the kernel has variances of no more than {largest:.3g} at the rows, of which doubles "
+            f"do not hold the squares with what is made of them: {1.0 / _LARGEST:.0e} is the "
+            "least, unless there is more noise. Give the targets in other units, with a kernel and "
+            "a likelihood for these"
+        )
+    raise ValueError(
+        f"the kernel has a variance of {largest:.3g} at row {int(np.argmax(variances))} (counted "
+        f"from 0), of which doubles do not hold the square with what is made of it: "
+        f"{_LARGEST:.0e} is the most. If the row is as it should be, give its columns in other "
+        "units, or the targets, with a kernel and a likelihood for these"
+    )
+
+
 def block_of(
-    kernel: Kernel, X: Any, rows: Any, features: Floats, Y: Floats, w: Floats, covariances: int
+    values: Floats, variances: Floats, features: Floats, Y: Floats, w: Floats, covariances: int
 ) -> Block:
     """Return the block of rows that are learned together, without their offsets.
 
     Parameters
     ----------
-    kernel : Kernel
-    X, Y, w : the rows (b of them), their observations (b, P) and weights
-    rows : inputs
-        All that can be points meanwhile; none for a degenerate process.
+    values : array of shape (b, k)
+        The kernel of b rows with all that can be points meanwhile; k = 0 for a degenerate process.
+    variances : array of shape (b,)
+        See `prior_variances`.
     features : array of shape (b, r)
         Explicit functions, of a degenerate process phi(x) itself.
+    Y, w : the observations (b, P) of the rows, and their weights
     covariances : int
+
+    Raises
+    ------
+    ValueError
+        If an explicit function is so large that doubles do not hold what is made of its square.
     """
-    b, shape = len(X), Y.shape
-    values, variances = np.empty((b, 0)), np.zeros(b)
-    if len(rows):
-        # In one call: what rows of the block have with each other is found twice, which costs less
-        # than a call for each half.
-        values, variances = kernel(X, rows), np.array(kernel.diag(X), dtype=float)
+    b, shape = len(Y), Y.shape
+    if not np.all(np.abs(features) <= np.sqrt(_LARGEST)):
+        raise ValueError(
+            f"a function of the inputs comes to {np.nanmax(np.abs(features)):.3g} at a row, of "
+            f"which doubles do not hold what is made of its square: {np.sqrt(_LARGEST):.0e} is the "
+            "most. Give the columns in other units"
+        )
     mean, spread = np.zeros(shape), np.zeros((b, covariances))
     return Block(values, variances, features, Y, np.zeros(shape), w, mean, spread, np.zeros(b))
 
@@ -56,63 +95,47 @@ def learn_rows(A: Arrays, rules: Rules, block: Block, likelihood: Likelihood) ->
     """Learn the rows of a block in their order.
 
     The points there are have the first columns of the block's kernel matrix, in their order. One
-    compiled loop where the likelihood has a `compiled_site`, and rows a weight that it takes
-    (`_takes`). Else a call of `Tilted.moments` for each step of each row.
-
-    Raises
-    ------
-    ValueError
-        If prior variances are too large, or with the noise too small, for what is made of them.
+    compiled loop for each run of rows that the likelihood's `compiled_site` takes (`_takes`). Of
+    all others a call of `Tilted.moments` for each step of each row.
     """
-    if block.kernel.shape[1]:
-        _require_sizes(float(np.max(block.variances)), likelihood)
-    old = A.m
-    site = likelihood.compiled_site()
-    if site is None or not _takes(site, block) or not recursion().COMPILED:
-        for i in np.flatnonzero(block.weights > 0):
-            _learn_row(A, rules, block, likelihood, int(i), old)
-        return
-    done, kind = 0, SITES.index(site[0])
-    while done < len(block.y):
-        done = recursion().advance(A, rules, block, kind, site[1], old, done)
-        if A.whole[2]:
-            refresh(A)
+    old, n, site = A.m, len(block.y), likelihood.compiled_site()
+    takes = np.zeros(n, dtype=bool)
+    if site is not None and recursion().COMPILED:
+        takes = _takes(site, block)
+    ends = [0, *(np.flatnonzero(np.diff(takes)) + 1), n]
+    for start, end in pairwise(ends):
+        if site is None or not takes[start]:
+            for i in start + np.flatnonzero(block.weights[start:end] > 0):
+                _learn_row(A, rules, block, likelihood, int(i), old)
+            continue
+        # rows without a weight are passed over
+        later = block.weights.copy() if end < n else block.weights
+        later[end:] = 0.0
+        run, done = block._replace(weights=later), start
+        while done < end:
+            done = recursion().advance(A, rules, run, SITES.index(site[0]), site[1], old, done)
+            if A.whole[2]:
+                refresh(A)
 
 
-def _require_sizes(variance: float, likelihood: Likelihood) -> None:
-    """Raise ValueError for a largest prior variance whose square or its inverse is no double.
-
-    A small one may be beside Gaussian noise that is not; other noise is not asked.
-    """
-    noise = likelihood.new_variance if isinstance(likelihood, Gaussian) else np.inf
-    if 1.0 / _LARGEST <= max(variance, noise) and variance <= _LARGEST:
-        return
-    limit = f"{_LARGEST:.0e} is the most"
-    if variance < 1.0:
-        limit = f"{1.0 / _LARGEST:.0e} is the least, unless there is more noise"
-    raise ValueError(
-        f"the kernel has variances up to {variance:.3g} at the rows, of which doubles do not hold "
-        f"the squares with what is made of them: {limit}. Give the targets in other units, with a "
-        "kernel and a likelihood for these"
-    )
-
-
-def _takes(site: tuple[str, Floats], block: Block) -> bool:
-    """Whether a compiled site takes the weights of all rows.
+def _takes(site: tuple[str, Floats], block: Block) -> NDArray[np.bool_]:
+    """Return whether a compiled site takes the weight of each row (b,).
 
     Gaussian noise takes any weight. Labels take any up to 100, unless the function's standard
     deviation is over `_WIDEST` steps of the link, where averages are slow. Others take whole
     numbers up to 100.
     """
     kind, parameters = site
-    if kind == "gaussian" or np.all(block.weights == np.minimum(np.ceil(block.weights), _STEPS)):
-        return True
-    if kind not in ("probit", "logistic") or np.max(block.weights) > _STEPS:
-        return False
+    weights = block.weights
+    if kind == "gaussian":
+        return np.ones(len(weights), dtype=bool)
+    whole = np.asarray(weights == np.minimum(np.ceil(weights), _STEPS))
+    if kind not in ("probit", "logistic"):
+        return whole
     unit = float(parameters[0]) if kind == "probit" else 1.0
     # No posterior variance is above the prior's, which `variances` has unless there are features.
-    widest = np.max(block.variances, initial=0.0)
-    return unit == 0.0 or (not block.features.size and bool(np.sqrt(widest) <= _WIDEST * unit))
+    narrow = np.sqrt(block.variances) <= _WIDEST * unit if not block.features.size else False
+    return np.asarray(whole | ((weights <= _STEPS) & np.logical_or(narrow, unit == 0.0)))
 
 
 def _learn_row(

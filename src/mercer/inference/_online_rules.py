@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from mercer.linalg.recursion import CRITERIA, NOVELTIES, Rules
 
-__all__ = ["options_of", "require_defaults", "rules_of"]
+__all__ = ["require_defaults", "rules_of"]
 
 # The least variance of a point given the others, in units of k(x, x): with it Q is right to many
 # digits, and with less than the first to none. Q has entries as large as its inverse.
@@ -21,17 +19,6 @@ def rules_of(max_basis: int, tol: float, novelty: str, criterion: str, forget: f
     )
     floor = max(min(float(tol), _FLOOR), _LEAST) if novelty == "geometry" else _FLOOR
     return Rules(int(max_basis), *choices, float(tol), floor, 1.0 - float(forget))
-
-
-def options_of(rules: Rules) -> dict[str, Any]:
-    """Return what the rules were made of."""
-    return {
-        "max_basis": rules.max_basis,
-        "tol": rules.tol,
-        "novelty": NOVELTIES[rules.novelty],
-        "criterion": CRITERIA[rules.criterion],
-        "forget": 1.0 - rules.keep,
-    }
 
 
 def require_defaults(max_basis: int | None, rules: Rules) -> None:

@@ -21,8 +21,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from mercer.inference._online_kept import KeptProcess
 from mercer.inference._online_moments import arrays_of, grown, n_covariances, refresh
-from mercer.inference._online_rows import block_of, learn_rows
-from mercer.inference._online_rules import options_of, require_defaults, rules_of
+from mercer.inference._online_rows import block_of, learn_rows, prior_variances
+from mercer.inference._online_rules import require_defaults, rules_of
 from mercer.inference._online_takeover import (
     lifted,
     remove_redundant,
@@ -31,7 +31,7 @@ from mercer.inference._online_takeover import (
 )
 from mercer.kernels import Kernel
 from mercer.likelihoods import Likelihood
-from mercer.linalg.recursion import CRITERIA, NOVELTIES, empty_arrays, recursion
+from mercer.linalg.recursion import CRITERIA, NOVELTIES, Rules, empty_arrays, recursion
 from mercer.means import Mean
 from mercer.posterior import Basis, Posterior
 from mercer.registry import storable
@@ -137,14 +137,18 @@ class OnlineProcess(KeptProcess):
             posterior = lifted(posterior, lift)
         most = max(posterior.n_basis, 1) if max_basis is None else max_basis
         rules = rules_of(most, tol, novelty, criterion, forget)
-        loss = 0.0
-        if posterior.weight:
-            posterior, loss = within(posterior, most, rules.floor)
-        else:
+        if not posterior.weight:
             require_defaults(max_basis, rules)
             rules = rules._replace(max_basis=-1)
+        return cls._taking_over(posterior, likelihood, rules)
+
+    @classmethod
+    def _taking_over(cls, posterior: Posterior, likelihood: Likelihood, rules: Rules) -> Self:
+        loss = 0.0
+        if posterior.weight:
+            posterior, loss = within(posterior, rules.max_basis, rules.floor)
         c = n_covariances(likelihood, posterior.n_outputs)
-        arrays = arrays_of(posterior, most + 1, c)
+        arrays = arrays_of(posterior, rules.max_basis + 1, c)
         new = cls.__new__(cls)
         mean, scale = posterior.mean_function, np.array(posterior.scale)
         new._set(posterior.basis, likelihood, mean, arrays, scale, posterior.weight)
@@ -161,9 +165,7 @@ class OnlineProcess(KeptProcess):
         be those of this one.
         """
         require_same_model(posterior, self.kernel, self.mean_function, self.scale, self._weight)
-        options = options_of(self.rules) if self._weight else {}
-        new = self.from_posterior(posterior, self.likelihood, **options)
-        new.rules = self.rules
+        new = self._taking_over(posterior, self.likelihood, self.rules)
         new._arrays.sums[:] += self._arrays.sums
         new.n_seen = self.n_seen
         return new
@@ -185,6 +187,7 @@ class OnlineProcess(KeptProcess):
             in 100 of power 10: more there are not.
         """
         X = self.kernel.inputs(X)
+        variances = self.require_sizes(X)
         n, outputs = len(X), len(self._arrays.mu)
         Y = np.ascontiguousarray(np.asarray(Y, dtype=float).reshape(n, outputs) / self.scale)
         w = np.ones(n) if weights is None else np.array(weights, dtype=float)
@@ -192,12 +195,22 @@ class OnlineProcess(KeptProcess):
         before = Before(np.zeros(shape), np.zeros(shape), np.zeros(n))
         for start in range(0, n, _BLOCK):
             rows = slice(start, start + _BLOCK)
-            self._learn_block(X[rows], Y[rows], w[rows], Before(*(a[rows] for a in before)))
+            some = X[rows], variances[rows], Y[rows], w[rows]
+            self._learn_block(*some, Before(*(a[rows] for a in before)))
+            self.n_seen += len(some[-1])
         before.mean[:] *= self.scale
         before.var[:] *= self.scale**2
         before.log_density[:] -= w * np.sum(np.log(self.scale))
-        self.n_seen += n
         return before
+
+    def require_sizes(self, X: Any) -> Floats:
+        """Return k(x, x) (n,) of rows; raises ValueError for one that doubles cannot go on with.
+
+        A degenerate process does not ask for them: they are 0.
+        """
+        if not self._weight:
+            return np.zeros(len(X))
+        return prior_variances(self.kernel, X, self.likelihood)
 
     @contextmanager
     def uncounted(self) -> Iterator[None]:
@@ -211,16 +224,19 @@ class OnlineProcess(KeptProcess):
         finally:
             self._arrays.sums[1:], self.n_seen = evidence, seen
 
-    def _learn_block(self, X: Any, Y: Floats, w: Floats, before: Before) -> None:
-        rows = X[:0]
+    def _learn_block(self, X: Any, variances: Floats, Y: Floats, w: Floats, before: Before) -> None:
+        values = np.empty((len(X), 0))
         if self._weight:
             points = self.points
             rows = np.concatenate([points, X]) if len(points) else np.array(X)
             source = np.zeros_like(self._arrays.source)
             source[: len(points)] = np.arange(len(points))
             self._arrays, self._rows = self._arrays._replace(source=source), rows
+            # In one call: what rows of the block have with each other is found twice, which costs
+            # less than a call for each half.
+            values = self.kernel(X, rows)
         A = self._arrays
-        block = block_of(self.kernel, X, rows, self._features(X), Y, w, len(A.S))
+        block = block_of(values, variances, self._features(X), Y, w, len(A.S))
         block.offsets[:] = self.mean_function(X, len(A.mu)) / self.scale
         learn_rows(A, self.rules, block, self.likelihood)
         before.mean[:], before.var[:] = block.mean, block.spread
