@@ -13,6 +13,8 @@ from mercer import (
     SparseGreedyGPRegressor,
     means,
 )
+from mercer.errors import MercerWarning
+from mercer.kernels import RBF
 from mercer.likelihoods import Gaussian, Probit
 
 from .online_cases import (
@@ -108,6 +110,67 @@ def test_from_a_degenerate_posterior():
     np.testing.assert_allclose(std**2, wanted, atol=1e-7)
     lifted.partial_fit(X[REST], Y[REST])
     assert lifted.n_basis_ == 33
+
+
+def test_without_max_basis_a_lift_has_room_for_the_points_that_stay():
+    """Others that these determine but for rounding are left out, and do not make room for more."""
+    points = np.linspace(-1.0, 1.0, 20)[:, None]
+    options = {"optimizer": None, "mean": "zero", "learn_inducing": False, "inducing": points}
+    x, y = X[:, :1], Y
+    sor = SparseGPRegressor(30.0 * RBF(5.0), Gaussian(0.05), approximation="sor", **options)
+    sor.fit(x, y)
+    with pytest.warns(MercerWarning, match="error bars away from its basis are too narrow"):
+        model = OnlineGPRegressor.from_posterior(sor.posterior_, sor.likelihood_, lift=True)
+    room = model.max_basis
+    assert model.n_basis_ <= room < 20
+    model.partial_fit(10.0 * x, y)
+    assert model.max_basis == model.n_basis_ == room
+
+
+@pytest.mark.parametrize("seed", [0, 2])
+def test_weights_of_functions_that_are_much_alike_are_updated_exactly(seed):
+    """Their covariance is as large as the inverse Gram matrix of a long length scale."""
+    rng = np.random.default_rng(seed)
+    x, new = rng.uniform(-3, 3, (500, 1)), rng.uniform(-3, 3, (30, 1))
+    y = np.sin(x[:, 0]) + 0.1 * rng.standard_normal(500)
+    sor = SparseGPRegressor(approximation="sor", random_state=0).fit(x[:200], y[:200])
+    model = OnlineGPRegressor.from_posterior(sor.posterior_, sor.likelihood_)
+    for got, wanted in zip(*(m.predict(new, return_std=True) for m in (model, sor)), strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-8)
+    # rows are Gaussian observations of a Gaussian prior, which the first posterior is
+    joint = np.vstack([x[200:], new])
+    mean, cov = sor.posterior_.mean(joint)[:, 0], sor.posterior_.cov(joint)[..., 0]
+    noise = sor.likelihood_.noise * sor.posterior_.scale[0] ** 2
+    gain = np.linalg.solve(cov[:300, :300] + noise * np.eye(300), cov[:300, 300:]).T
+    wanted = mean[300:] + gain @ (y[200:] - mean[:300])
+    std = np.sqrt(np.diagonal(cov)[300:] - np.sum(gain * cov[300:, :300], axis=1))
+    model.partial_fit(x[200:], y[200:])
+    got, own = model.predict(new, return_std=True, latent=True)
+    np.testing.assert_allclose(got, wanted, atol=1e-6 * np.min(std))
+    np.testing.assert_allclose(own, std, rtol=1e-5)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6, 1e8])
+def test_coefficients_of_columns_far_from_0_go_on(offset):
+    """Times since 1970: what a constant and a slope are is far less certain than the function."""
+    rng = np.random.default_rng(0)
+    t = np.round(np.sort(rng.uniform(0, 60, 120)) * 64) / 64
+    y = np.sin(t) + 0.05 * t + 0.1 * rng.standard_normal(120)
+    new = np.arange(0.0, 60.0, 2.0)
+
+    def fitted(t, y):
+        mean = means.Linear(estimate="integrate")
+        model = GPRegressor(RBF(1.0), Gaussian(0.01), mean=mean, optimizer=None)
+        return model.fit(t[:, None], y)
+
+    wanted, std = fitted(t - 30.0, y).predict(new[:, None] - 30.0, return_std=True, latent=True)
+    first = fitted(t[:40:2] + offset, y[:40:2])
+    model = OnlineGPRegressor.from_posterior(first.posterior_, first.likelihood_, 300, tol=1e-8)
+    rest = np.setdiff1d(np.arange(120), np.arange(0, 40, 2))
+    model.partial_fit(t[rest, None] + offset, y[rest])
+    got, own = model.predict(new[:, None] + offset, return_std=True, latent=True)
+    np.testing.assert_allclose(got, wanted, atol=1e-3 * np.min(std))
+    np.testing.assert_allclose(own, std, rtol=1e-3)
 
 
 def test_what_is_no_posterior_is_refused():

@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from mercer import OnlineGPClassifier, OnlineGPRegressor, load, save
 from mercer.errors import MercerWarning
-from mercer.kernels import RBF
+from mercer.kernels import RBF, Linear
 from mercer.likelihoods import Custom, Gaussian, Poisson
 
 RNG = np.random.default_rng(0)
@@ -250,3 +250,16 @@ def test_a_mean_that_nobody_chose_is_named():
     wild = OnlineGPRegressor(5.0 * RBF(2.0), Gaussian(1e-4), mean="zero", max_basis=60)
     found = texts_of(lambda: wild.learn(X, y + 1e3))
     assert found and not any("the mean is 0" in text for text in found)
+
+
+@pytest.mark.parametrize(("scale", "offset"), [(1.0, 1e4), (1e4, 1.0)])
+def test_columns_of_large_numbers_are_told_of_though_the_basis_has_room(scale, offset):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((2000, 2))
+    y = X @ [1.0, -0.5] + 0.1 * rng.standard_normal(2000)
+    model = OnlineGPRegressor(Linear(1.0), Gaussian(0.01), mean="zero")
+    texts = texts_of(lambda: model.partial_fit(scale * (X + offset), y))
+    assert re.search("room for more basis vectors.*standardise them", texts[-1])
+    assert model.n_basis_ < model.max_basis
+    well = OnlineGPRegressor(Linear(1.0), Gaussian(0.01), mean="zero")
+    assert not texts_of(lambda: well.partial_fit(X, y))

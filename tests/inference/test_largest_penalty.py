@@ -12,7 +12,7 @@ from mercer.inference._first_penalty import are_alike, rounding_of_first, slope_
 from mercer.inference._largest_penalty import loss_without_functions
 from mercer.inference.laplacian import largest_penalty, solve
 from mercer.kernels import RBF
-from mercer.likelihoods import Laplace
+from mercer.likelihoods import Gaussian, Huber, Laplace
 from mercer.priors import Laplacian, WeightDecay
 
 from .expansion_cases import (
@@ -126,6 +126,33 @@ def test_what_is_rounding_does_not_depend_on_the_order_of_functions(place):
     pulls = np.where(weights > 1.0, 59.0, 1.0)
     wanted = 1e-7 * np.max(pulls @ np.abs(Phi))
     assert rounding_of_first(problem, Laplacian) == pytest.approx(wanted, rel=1e-12)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("noise", [Gaussian(0.01), Huber(0.1, 1.0)])
+@pytest.mark.parametrize("free", [True, False])
+def test_few_targets_that_are_not_0_leave_pulls_at_all_rows(noise, count, free):
+    rng = np.random.default_rng(6)
+    X, y = rng.uniform(-3, 3, (40, 2)), np.zeros(40)
+    y[[7, 20][:count]] = 1.0
+    H = np.ones((40, 1)) if free else None
+    problem = ExpansionProblem.of(KernelColumns(RBF(1e7), X), noise, y, H=H)
+    most = largest_penalty(problem)
+    assert most <= slope_bound(problem)
+    # beside a constant functions that are one have slopes of rounding, and are known for that
+    assert (most <= rounding_of_first(problem, Laplacian)) == free
+    assert are_alike(problem) == free
+
+
+def test_targets_far_from_0_are_no_rounding_while_doubles_hold_them():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, (100, 1))
+    y = np.sin(2.0 * X[:, 0]) + 0.1 * rng.normal(size=100)
+    for offset, known in ((1e6, True), (1e12, True), (1e17, False)):
+        problem = ExpansionProblem.of(
+            KernelColumns(RBF(0.5), X), Gaussian(0.01), y + offset, H=np.ones((100, 1))
+        )
+        assert (largest_penalty(problem) > rounding_of_first(problem, Laplacian)) == known
 
 
 def test_functions_that_are_free_ones_to_rounding_are_alike():

@@ -11,7 +11,8 @@ from mercer.inference._expansion_problem import ExpansionProblem
 from mercer.inference._l1_generation import Generation
 from mercer.inference._l1_simplex import UnsolvedError
 from mercer.inference.laplacian import solve
-from mercer.kernels import RBF
+from mercer.kernels import RBF, Tanh
+from mercer.likelihoods import Logistic
 from mercer.priors import FeatureSelection, Laplacian
 
 from .expansion_cases import (
@@ -45,6 +46,22 @@ def test_feature_selection_never_rises(name):
     again = solve(problem, FeatureSelection, 0.5, start=found)
     assert again.objective == pytest.approx(found.objective, rel=1e-6)
     assert again.objective <= found.objective * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("seed", [6, 7, 8, 45, 289])
+def test_labels_that_can_be_told_apart_are_followed_to_the_end(seed):
+    """F falls towards a limit there, slowly while curvature is added, as if that were the end."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(10, 40))
+    X = rng.normal(size=(n, 2))
+    y = np.where(np.sin(2 * X[:, 0]) + 0.2 * rng.normal(size=n) > 0, 1.0, -1.0)
+    problem = ExpansionProblem.of(KernelColumns(Tanh(2.0, 1.0), X), Logistic(), y)
+    lam = 10 ** rng.uniform(-2.0, 0.5)
+    found = solve(problem, FeatureSelection, lam)
+    assert found.status == "certified"
+    twice = np.sum(np.log1p(np.exp(-2.0 * y * found.latent)))
+    twice += np.sum(1.0 - np.exp(-2.0 * lam * np.abs(found.coef)))
+    assert found.objective <= twice * (1.0 + 1e-6)
 
 
 def test_a_start_of_another_problem():

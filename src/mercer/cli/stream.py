@@ -256,11 +256,13 @@ class _Stream:
         _say(f"{how}{rows}{scores}{self._losses()}; the model is kept in {self.path}{on}")
 
     def _losses(self) -> str:
-        """Return what to add if the basis is much too small, as a note has said before."""
-        rate = self.model.estimator._loss_a_row()
+        """Return what to add if the basis cannot hold what rows say, as a note has said before."""
+        estimator = self.model.estimator
+        rate = estimator._loss_a_row()
         if rate == 0.0 or not self.state.learned:
             return ""
-        return f"; a row loses {rate:.2g} nats to a basis that is too small"
+        why = "small" if estimator.n_basis_ >= estimator.max_basis else "coarse"
+        return f"; a row loses {rate:.2g} nats to a basis that is too {why}"
 
 
 @contextlib.contextmanager

@@ -16,6 +16,7 @@ __all__ = [
     "codes_of",
     "hard_targets",
     "is_missing",
+    "label_codes",
     "missing_labels",
     "named_classes",
     "require_labels",
@@ -227,3 +228,12 @@ def codes_of(y: ArrayLike, classes: NDArray[Any], n: int, remedy: str = "") -> C
             f"are {classes.tolist()}{remedy}"
         )
     return np.array([number[label] for label in labels.tolist()], dtype=np.intp)
+
+
+def label_codes(n_classes: int) -> Floats:
+    """Return the targets of a label of each class: 1 of its own function, -1 of the others (C, P).
+
+    Two classes have one function, positive where the second is.
+    """
+    codes = 2.0 * np.eye(n_classes) - 1.0
+    return codes[:, 1:] if n_classes == 2 else codes

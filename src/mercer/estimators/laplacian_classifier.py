@@ -12,7 +12,7 @@ from mercer import means
 from mercer.estimators.class_options import class_kernel
 from mercer.estimators.classifier import BayesianClassifier
 from mercer.estimators.inputs import require_targets
-from mercer.estimators.labels import checked_labels, codes_of, hard_targets
+from mercer.estimators.labels import checked_labels, codes_of, hard_targets, label_codes
 from mercer.estimators.laplacian_frame import Frame, Model
 from mercer.estimators.laplacian_options import class_loss
 from mercer.estimators.laplacian_process import LaplacianProcess
@@ -176,8 +176,7 @@ dual_objective_, gap_, status_, posterior_, predictive_, path_, history_, n_iter
         weights, kept = kept_weights(sample_weight, len(labels))
         self.classes_ = hard_targets(labels[kept]).classes
         codes = codes_of(labels[kept], self.classes_, int(np.sum(kept)))
-        Y = 2.0 * np.eye(len(self.classes_))[codes] - 1.0
-        Y = Y[:, 1:] if len(self.classes_) == 2 else Y
+        Y = label_codes(len(self.classes_))[codes]
         if precomputed:
             kernel, X = over_row_numbers(X, kept, mean)
         elif not np.all(kept):

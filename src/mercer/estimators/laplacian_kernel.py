@@ -6,7 +6,6 @@ Gaussian process on a sample has them, and a factor to all.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,6 @@ from mercer.evidence.defaults import spread
 from mercer.evidence.expansion_choice import choose, tells
 from mercer.evidence.optimum import Report, tell
 from mercer.evidence.pattern_search import KernelSearch, free_directions, search_kernel
-from mercer.inference._residual_noise import Noise
 from mercer.kernels import RBF, Kernel
 from mercer.likelihoods import Gaussian, Likelihood
 
@@ -73,8 +71,8 @@ def kernel_for(
         columns, total = frame.table(some), 0.0
         for p in telling:
             targets = frame.targets(some, p)
-            if p in noises and isinstance(targets.noise, Noise):
-                targets = replace(targets, noise=replace(targets.noise, start=noises[p]))
+            if p in noises:
+                targets = targets.with_noise(start=noises[p])
             own = options._replace(settles=p not in noises)
             chosen = choose(columns, targets, own, judge=True)
             if not chosen.is_whole:

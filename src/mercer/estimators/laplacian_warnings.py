@@ -66,7 +66,9 @@ def warn_of_expansion(own: Any, frame: Frame, fits: list[Fitted]) -> None:
             "targets beyond their mean" if classes is None else "labels beyond how frequent each is"
         )
         gaussian = own.likelihood is None or isinstance(own.likelihood, Gaussian)
-        outliers = "; outliers may hide it, which likelihood=Laplace() stands" if gaussian else ""
+        outliers = (
+            "; outliers may hide it, which likelihood=Laplace() tolerates" if gaussian else ""
+        )
         warn(
             f"all coefficients{which} are 0: nothing in the inputs was found to tell of the "
             f"{what}. If there is more to them, try another kernel, or a larger prior_scale"

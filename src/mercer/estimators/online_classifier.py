@@ -12,12 +12,12 @@ from sklearn.utils.validation import check_consistent_length
 from mercer.estimators.class_options import binary_likelihood
 from mercer.estimators.classifier import BayesianClassifier
 from mercer.estimators.inputs import require_targets
-from mercer.estimators.labels import checked_labels, codes_of, hard_targets
+from mercer.estimators.labels import checked_labels, codes_of, hard_targets, label_codes
 from mercer.estimators.nested import column_names
 from mercer.estimators.online_fit import LearnsOnline
 from mercer.estimators.online_lift import require_lift
 from mercer.estimators.online_options import is_complete, online_class_model, together
-from mercer.estimators.online_prequential import classes_before, label_codes
+from mercer.estimators.online_prequential import classes_before
 from mercer.estimators.online_start import Start, start_of_classes
 from mercer.estimators.rows import Rows, checked_inputs, kept_weights
 from mercer.evidence.optimum import Report

@@ -93,7 +93,7 @@ class LearnsOnline(NoticesLosses):
             some = taken(rows, sample_of(len(rows.Y), self.n_init))
             more = len(some.Y) < len(rows.Y)  # that could have chosen too
             self._begin(self._chosen(X, some), rows.multioutput, len(some.Y) if more else 0)
-            self._process.require_sizes(rows.X)
+            self._process.require_units(rows.X)
             report = report_of(self)
             before, stopped = self._pass(rows, report, np.flatnonzero(rows.kept))
             whole = len(before.log_density) == len(rows.Y)
@@ -200,18 +200,18 @@ class LearnsOnline(NoticesLosses):
         n = len(before.log_density)
         if n == 1:
             which = "the row was skipped"
-            why = "its target has probability 0 wherever the process can be, tells nothing that a "
-            why += "Gaussian could hold, or is an outlier too large for floating point"
+            why = "its target has probability 0 wherever the process can be, or tells nothing that "
+            why += "a Gaussian could hold; or it, or k(x, x) at the inputs, is"
         else:
             first = "one of an earlier call"
             if numbers is not None and numbers[skipped[0]] >= 0:
                 first = f"row {numbers[skipped[0]]} (counted from 0)"
             which = f"{skipped.size} of {n} rows were skipped, {first} the first"
-            why = "their targets have probability 0 wherever the process can be, tell nothing that "
-            why += "a Gaussian could hold, or are outliers too large for floating point"
+            why = "their targets have probability 0 wherever the process can be, or tell nothing "
+            why += "that a Gaussian could hold; or they, or k(x, x) at the inputs, are"
         warn(
-            f"{which}: under {self.likelihood_!r} {why}. A likelihood with noise learns from any "
-            "target of moderate size",
+            f"{which}: under {self.likelihood_!r} {why} too large for floating point. Look for "
+            "wrong entries; a likelihood with noise learns from any row of moderate size",
             MercerWarning,
         )
 
@@ -271,7 +271,6 @@ class LearnsOnline(NoticesLosses):
             if first:
                 self._require_room(rows)
             if begun:
-                self._process.require_sizes(rows.X)  # before anything is changed
                 self._process.obey(**engine_options(self))
             else:
                 every = self._with_waiting(rows)
@@ -286,7 +285,7 @@ class LearnsOnline(NoticesLosses):
                     self._waiting = {"X": every.X, "Y": every.Y, "weights": every.weights}
                     return rows, _unknown(rows)
                 self._begin(start, rows.multioutput, waited)
-                self._process.require_sizes(every.X)
+                self._process.require_units(every.X)
         earlier = np.full(len(every.Y) - len(rows.Y), -1)
         numbers = np.r_[earlier, np.flatnonzero(rows.kept)]
         found, stopped = self._pass(every, numbers=numbers)

@@ -18,6 +18,8 @@ __all__ = ["NO_LOSSES", "NoticesLosses"]
 # as large again and more then, in all that was looked at, and next to those of a larger basis at
 # half of this (docs/guide/online.md has a table).
 _MUCH = 0.3
+# What is below this part of k(x, x) is left out by default, and nobody has asked for it.
+_TOL = 1e-6
 # Rows by which that is judged at the least, and about how many of the last ones count.
 _FEWEST, _LATELY = 200, 1000
 # Nats that the log density of a row, on average, is less than a constant's at the least for a
@@ -45,6 +47,8 @@ class NoticesLosses(HasOnlineProcess):
     """
 
     max_basis: int
+    tol: float
+    novelty: str
     kernel: Any
     likelihood: Any
     likelihood_: Likelihood
@@ -86,10 +90,11 @@ class NoticesLosses(HasOnlineProcess):
     def _loss_a_row(self) -> float:
         """Return the nats a row and function that are lost lately, 0 unless that is too much.
 
-        It is not while the basis has room, or where few rows are there to judge by.
+        It is not where few rows are there to judge by, or while the basis has room and rows are
+        left out of it because that was asked for.
         """
-        lost = self._lost
-        if lost["rows"] < _FEWEST or self._process.n_basis < self.max_basis:
+        lost, room = self._lost, self._process.n_basis < self.max_basis
+        if lost["rows"] < _FEWEST or (room and (self.tol > _TOL or self.novelty != "geometry")):
             return 0.0
         rate = lost["nats"] / lost["rows"]
         return rate if rate >= _MUCH else 0.0
@@ -100,6 +105,16 @@ class NoticesLosses(HasOnlineProcess):
         if rate == 0.0 or rate < 4.0 * lost["told"]:
             return
         self._lost = {**lost, "told": rate}
+        if self._process.n_basis < self.max_basis:
+            warn(
+                f"of the last {lost['rows']:.0f} rows, each has lost {rate:.2g} nats on average, "
+                "though there is room for more basis vectors: what these leave of a row counts "
+                "beside the noise, and is yet less than rounding lets k(x, x) tell. Columns far "
+                "from 0, or of large numbers, do that to linear and polynomial kernels: "
+                "standardise them",
+                MercerWarning,
+            )
+            return
         warn(
             f"max_basis={self.max_basis} is too small for these rows: of the last "
             f"{lost['rows']:.0f}, each has lost {rate:.2g} nats on average to the basis vectors "
@@ -142,10 +157,10 @@ class NoticesLosses(HasOnlineProcess):
             f"the {process.n_seen} rows so far had a log density of {own:.3g} on average when they "
             f"were predicted, and a constant with their mean and deviation has {constant:.3g}: "
             "predictions are off, or their error bars far too narrow or too wide. Some targets may "
-            "be outliers, which noise of heavy tails such as StudentT() stands; the function may "
-            f"drift, for which there is forget; {self._name_the_mean()}or kernel and noise do not "
-            "suit these rows: choose them by more rows (fit, or, if they are left open, a larger "
-            "n_init), with n_restarts=5"
+            "be outliers, which noise of heavy tails such as StudentT() tolerates; the function "
+            f"may drift, for which there is forget; {self._name_the_mean()}or kernel and noise do "
+            "not suit these rows: choose them by more rows (fit, or, if they are left open, a "
+            "larger n_init), with n_restarts=5"
             + ("" if room else ", or with more basis vectors, max_basis"),
             MercerWarning,
         )

@@ -14,7 +14,7 @@ from mercer.likelihoods import Gaussian, Likelihood
 from mercer.likelihoods.class_probabilities import link_probabilities
 from mercer.likelihoods.observed import observed_interval, observed_mean, observed_var
 
-__all__ = ["Numbers", "classes_before", "interval_before", "label_codes", "numbers_before"]
+__all__ = ["Numbers", "classes_before", "interval_before", "numbers_before"]
 
 Floats = NDArray[np.float64]
 
@@ -70,17 +70,8 @@ def _in_units(scale: Floats, before: Before) -> tuple[Floats, Floats]:
 def classes_before(links: Sequence[Likelihood], before: Before, Y: Floats) -> tuple[Floats, Floats]:
     """Return the probabilities (n, C) of the classes, and the log of that of each row's own (n,).
 
-    Y (n, P) has the labels as `label_codes`.
+    Y (n, P) has the labels as `labels.label_codes`.
     """
     proba = link_probabilities(links, before.mean, before.var).values
     own = np.argmax(Y, axis=1) if Y.shape[1] > 1 else (Y[:, 0] > 0) * 1
     return proba, np.log(proba[np.arange(len(Y)), own])
-
-
-def label_codes(n_classes: int) -> Floats:
-    """Return the targets of a label of each class: 1 of its own function, -1 of the others (C, P).
-
-    Two classes have one function, positive where the second is.
-    """
-    codes = 2.0 * np.eye(n_classes) - 1.0
-    return codes[:, 1:] if n_classes == 2 else codes

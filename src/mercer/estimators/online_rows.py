@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.estimators.labels import label_codes
 from mercer.estimators.online_classifier import OnlineGPClassifier
 from mercer.estimators.online_fit import LearnsOnline
 from mercer.estimators.online_prequential import (
     classes_before,
     interval_before,
-    label_codes,
     numbers_before,
 )
 from mercer.estimators.online_regressor import OnlineGPRegressor

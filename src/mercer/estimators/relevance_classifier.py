@@ -13,7 +13,7 @@ from mercer.estimators.class_options import binary_likelihood
 from mercer.estimators.classifier import BayesianClassifier
 from mercer.estimators.expansion_process import single
 from mercer.estimators.inputs import require_targets
-from mercer.estimators.labels import checked_labels, codes_of, hard_targets
+from mercer.estimators.labels import checked_labels, codes_of, hard_targets, label_codes
 from mercer.estimators.laplacian_rows import Merged, merged
 from mercer.estimators.options import require_choice
 from mercer.estimators.precomputed import over_row_numbers
@@ -227,9 +227,7 @@ likelihood_, mean_, posterior_, predictive_, history_, n_iter_, status_
         C = len(self.classes_)
         self._together = self.multi_class == "multinomial" and C > 2
         self._check_together(link)
-        Y = np.eye(C)[codes]
-        if not self._together:
-            Y = 2.0 * (Y[:, 1:] if C == 2 else Y) - 1.0
+        Y = np.eye(C)[codes] if self._together else label_codes(C)[codes]
         if precomputed:
             matrix, X = over_row_numbers(X, kept, mean)
             kernels = (matrix,)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,7 +12,6 @@ from mercer.inference._columns import Columns
 from mercer.inference._expansion_path import Comparison, Path, descending, scored_path
 from mercer.inference._expansion_problem import ExpansionProblem
 from mercer.inference._first_penalty import first_penalty, rounding_of_first, slope_bound
-from mercer.inference._residual_noise import Noise
 from mercer.likelihoods import Likelihood
 from mercer.priors import FeatureSelection, Laplacian, WeightDecay
 
@@ -34,19 +31,17 @@ def choose(columns: Columns, targets: Targets, options: Options, judge: bool = F
     are calibrated, or, if `judge`, a value is asked for it. Ctrl-C leaves what is best by the folds
     that are done; before there is one it is raised.
     """
-    now, noise = targets.begun(), targets.noise
-    is_open = isinstance(noise, Noise) and (noise.is_open or noise.shapes_the_loss)
+    now, is_open = targets.begun(), targets.has_open_unit or targets.shapes_the_loss
     is_asked = judge or targets.calibrates(options.prior)
     if options.prior_scale is not None and not is_open and not is_asked:
         return Chosen(targets.model(options, now).penalty(options.prior_scale), now)
-    if options.prior is FeatureSelection and isinstance(noise, Noise) and is_open:
+    if options.prior is FeatureSelection and is_open:
         # Its penalty depends on the unit of the loss: the noise is that of the Laplacian prior.
         plain, now = _noise_of_laplacian(columns, targets, options)
         if not plain.is_whole or (plain.path is not None and plain.untold):
             return plain._replace(now=now)  # of noise that tells nothing no penalty follows
-        held = replace(targets, noise=replace(noise, spec=now))
-        return choose(columns, held, options, judge)
-    settles = options.settles and isinstance(noise, Noise) and noise.shapes_the_loss
+        return choose(columns, targets.with_noise(spec=now), options, judge)
+    settles = options.settles and targets.shapes_the_loss
     chosen = _chosen(columns, targets, options, now)
     for _ in range(_ROUNDS - 1 if settles else 0):
         if not chosen.is_whole:
@@ -97,8 +92,8 @@ def larger(chosen: Chosen) -> Chosen | None:
 def _chosen(columns: Columns, targets: Targets, options: Options, now: Likelihood) -> Chosen:
     problem = targets.problem(columns, targets.minimised(now))
     model = targets.model(options, now)
-    noise, given = targets.noise, None
-    if options.prior_scale is not None and not (isinstance(noise, Noise) and noise.is_open):
+    given = None
+    if options.prior_scale is not None and not targets.has_open_unit:
         given = model.penalty(options.prior_scale)
     most = _first(problem, options)
     why = why_untold(targets, problem, options, most is None)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from mercer.evidence.expansion_targets import Chosen, Fitted, Options, Targets
@@ -11,10 +9,9 @@ from mercer.evidence.optimum import tell
 from mercer.inference import laplacian
 from mercer.inference._calibration import size_of
 from mercer.inference._columns import Columns
-from mercer.inference._expansion_noise import NoiseModel
+from mercer.inference._expansion_noise import NoiseModel, unit_of
 from mercer.inference._expansion_problem import Expansion, ExpansionProblem
 from mercer.inference._expansion_spread import calibrated_spread, posterior_spread, ridge_of
-from mercer.inference._residual_noise import Noise
 from mercer.likelihoods import Likelihood
 from mercer.priors import FeatureSelection
 
@@ -46,7 +43,7 @@ def fit_targets(columns: Columns, targets: Targets, options: Options, chosen: Ch
     now, penalty = chosen.now, chosen.penalty
     model = targets.model(options, now)
     held = options.prior is FeatureSelection
-    if isinstance(targets.noise, Noise) and targets.noise.shapes_the_loss and not held:
+    if targets.shapes_the_loss and not held:
         # noise of these very rows first, so that what is minimised has the noise that is kept
         problem = targets.problem(columns, now)
         quick = options._replace(tol=max(options.tol, COARSE), report=None)
@@ -77,7 +74,7 @@ def _fitted(
     """Return a solution as a function, with the spread of its coefficients."""
     model = targets.model(options, chosen.now)
     scale = 1.0 / penalty if targets.is_margin else model.scale(likelihood, penalty)
-    unit = 1.0 if targets.is_margin else replace(model, now=likelihood).unit
+    unit = 1.0 if targets.is_margin else unit_of(likelihood)
     coef = np.concatenate([solution.coef, solution.beta])
     if chosen.calibration is not None:
         size = size_of(solution.latent, problem.weights, options.prior)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,24 +90,44 @@ class Targets:
         return Probit() if self.noise == "quadratic_soft_margin" else Logistic()
 
     @property
+    def of_labels(self) -> bool:
+        """Whether they are labels, which have no noise."""
+        return isinstance(self.noise, str)
+
+    @property
+    def has_open_unit(self) -> bool:
+        """Whether the unit of the loss is to be estimated."""
+        return isinstance(self.noise, Noise) and self.noise.is_open
+
+    @property
+    def shapes_the_loss(self) -> bool:
+        """Whether the loss depends on noise that is to be estimated."""
+        return isinstance(self.noise, Noise) and self.noise.shapes_the_loss
+
+    def with_noise(self, **changes: Any) -> Targets:
+        """Return the targets with noise of other attributes; labels as they are."""
+        if isinstance(self.noise, str):
+            return self
+        return replace(self, noise=replace(self.noise, **changes))
+
+    @property
     def is_margin(self) -> bool:
         """Whether what is minimised is no likelihood."""
-        return isinstance(self.noise, str) and self.noise != "logistic"
+        return self.of_labels and self.noise != "logistic"
 
     def calibrates(self, prior: type[CoefficientPrior]) -> bool:
         """Whether latent values are to be calibrated, see `is_calibrated`.
 
         Margins say nothing without; the others do where no rows can be held out.
         """
-        of_labels, is_likelihood = isinstance(self.noise, str), not self.is_margin
-        found = is_calibrated(of_labels, is_likelihood, prior)
+        found = is_calibrated(self.of_labels, not self.is_margin, prior)
         return found and (self.is_margin or self.can_be_split)
 
     @property
     def can_be_split(self) -> bool:
         """Whether rows can be held out, and others are left that tell something."""
         folds = np.unique(self.folds)
-        if not isinstance(self.noise, str):
+        if not self.of_labels:
             return len(folds) > 1
         return any(np.ptp(self.y[self.folds != fold], axis=0) for fold in folds if len(folds) > 1)
 

@@ -10,7 +10,6 @@ from mercer.inference._expansion_problem import ExpansionProblem
 from mercer.inference._expansion_reduced import Reduced
 from mercer.inference._first_penalty import are_alike
 from mercer.inference._largest_penalty import loss_without_functions
-from mercer.inference._residual_noise import Noise
 
 __all__ = ["TIES", "hold_the_median", "why_none_compared", "why_untold"]
 
@@ -101,7 +100,7 @@ def hold_the_median(y: Floats, weights: Floats) -> bool:
 
 def _of_a_zone(targets: Targets, options: Options) -> str:
     zone, remedy = "epsilon of EpsilonInsensitive", "give a smaller epsilon"
-    if isinstance(targets.noise, Noise) and targets.noise.shapes_the_loss:
+    if targets.shapes_the_loss:
         zone, remedy = f"{zone} is left open, and the one that was found", "give epsilon"
         if options.max_active is not None:
             zone += f" with max_active={options.max_active}"

@@ -238,7 +238,7 @@ class JoinedColumns:
 
 
 def column_blocks(columns: Columns, indices: Indices | None = None) -> Iterator[Floats]:
-    """Yield some of the columns, all by default, in blocks (n, k) that take little memory."""
+    """Yield some of the columns, all by default, in blocks (n, 256) at the most."""
     some = np.arange(columns.size) if indices is None else indices
     for start in range(0, len(some), _PIECE):
         yield columns.take(some[start : start + _PIECE])

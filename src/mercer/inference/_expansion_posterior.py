@@ -67,7 +67,7 @@ class Spread(NamedTuple):
 def curvature(likelihood: Likelihood, y: Floats, f: Floats) -> Floats:
     """Return -d2/df2 log p(y | f) at each row, in nats; the Fisher information where it is no use.
 
-    That is for noise with kinks, `Laplace` and `EpsilonInsensitive`.
+    That is for noise with kinks, `Laplace` and `EpsilonInsensitive`. Of Gaussian noise they agree.
     """
     if isinstance(likelihood, (Huber, Logistic, Probit)):
         return np.asarray(-likelihood.derivatives(y, f)[1])

@@ -17,6 +17,8 @@ Floats = NDArray[np.float64]
 
 # A slope along a function that is no more than this part of what it could be is rounding.
 _ROUNDING = 1e-12
+# Targets are known to so much of themselves, in units of the above.
+_OWN = 1e-15 / _ROUNDING
 
 
 def first_penalty(problem: ExpansionProblem, prior: type[CoefficientPrior]) -> float:
@@ -90,7 +92,11 @@ def _greatest_pulls(problem: ExpansionProblem) -> Floats:
     """
     low, high = problem.loss.reach()
     size = np.maximum(-low, high)
-    if problem.loss.kind != "linear":  # pulls are no larger than the targets
-        size = np.minimum(size, np.abs(problem.loss.y) + np.abs(problem.mean))
+    if problem.loss.kind != "linear":  # pulls are no larger than what a fit of H leaves of targets
+        rest = Reduced(problem).problem
+        left = np.abs(rest.loss.y) + np.abs(rest.mean)
+        whole = np.abs(problem.loss.y) + np.abs(problem.mean)
+        size = np.minimum(size, np.maximum(left, _OWN * whole))
     size = problem.weighted(size)
-    return np.minimum(size, np.sum(size) - size)
+    others = np.sum(size) - size
+    return np.where(others > 0.0, np.minimum(size, others), size)

@@ -16,6 +16,7 @@ from mercer.likelihoods import Likelihood
 from mercer.linalg.recursion import Arrays, Rules, symmetric
 from mercer.means import Mean, Zero
 from mercer.posterior import Basis, Posterior
+from mercer.posterior.chart import Chart
 
 __all__ = ["KeptProcess"]
 
@@ -44,12 +45,13 @@ class KeptProcess:
         likelihood: Likelihood,
         mean: Mean | None,
         arrays: Arrays,
+        chart: Chart,
         scale: Floats,
         weight: int,
     ) -> None:
         self.kernel, self.likelihood = basis.kernel, likelihood
         self.mean_function = Zero() if mean is None else mean
-        self._arrays, self.scale = arrays, scale
+        self._arrays, self._chart, self.scale = arrays, chart, scale
         self._weight, self._explicit = weight, basis.features
         # Inputs of which `source` says where the points are: Ctrl-C cannot part them.
         self._rows = basis.points
@@ -93,7 +95,8 @@ class KeptProcess:
 
     def posterior(self) -> Posterior:
         """Return the process as it is now."""
-        return as_posterior(self._arrays, self._basis, self.mean_function, self.scale, self._weight)
+        model = self._basis, self._chart, self.mean_function
+        return as_posterior(self._arrays, *model, self.scale, self._weight)
 
     def to_state(self) -> dict[str, Any]:
         """Return what `from_state` needs: every number that later rows depend on, as it is."""
@@ -101,6 +104,7 @@ class KeptProcess:
             "basis": self._basis,
             "likelihood": self.likelihood,
             "mean": self.mean_function,
+            "chart": self._chart,
             "scale": self.scale,
             "weight": self._weight,
             "rules": list(self.rules),
@@ -114,7 +118,7 @@ class KeptProcess:
         new = cls.__new__(cls)
         arrays, scale = unpacked(state["arrays"]), np.array(state["scale"], dtype=float)
         model = state["basis"], state["likelihood"], state["mean"]
-        new._set(*model, arrays, scale, int(state["weight"]))
+        new._set(*model, arrays, state["chart"], scale, int(state["weight"]))
         most, criterion, novelty, *rest = state["rules"]
         new.rules = Rules(int(most), int(criterion), int(novelty), *map(float, rest))
         new.n_seen = int(state["n_seen"])

@@ -17,7 +17,8 @@ from mercer.linalg import cholesky, inverse_lower, mirror_lower, semidefinite_ro
 from mercer.linalg.recursion import Arrays, empty_arrays, symmetric
 from mercer.means import Mean
 from mercer.posterior import Basis, Dense, InverseTriangular, Posterior
-from mercer.posterior.factors import Factor, RowBlock
+from mercer.posterior.chart import Chart, charted
+from mercer.posterior.factors import Factor, Image, RowBlock
 
 __all__ = ["arrays_of", "as_posterior", "grown", "n_covariances", "packed", "refresh", "unpacked"]
 
@@ -64,10 +65,12 @@ def _inverse(S: Floats) -> Floats:
     return np.asarray((vectors / np.maximum(values, 1e6 * least)) @ vectors.T)
 
 
-def as_posterior(A: Arrays, basis: Basis, mean: Mean, scale: Floats, weight: int) -> Posterior:
+def as_posterior(
+    A: Arrays, basis: Basis, chart: Chart, mean: Mean, scale: Floats, weight: int
+) -> Posterior:
     """Return the process: cov = w (k - |L^-1 k_B|^2) + |root' e|^2 with K = L L', S = root root'.
 
-    With w = 0 there are no points, and e is phi itself.
+    With w = 0 there are no points, and e is F phi.
     """
     m, r = A.m, A.n_features
     n = r + m
@@ -78,11 +81,12 @@ def as_posterior(A: Arrays, basis: Basis, mean: Mean, scale: Floats, weight: int
         for S in A.S[:, :n, :n]:
             root = semidefinite_root(S)
             sections = _solved(L, root[r:])
-            B.append(Dense(np.ascontiguousarray(np.vstack([sections, root[:r]]).T)))
-        alpha = np.vstack([_solved(L, A.mu[:, r:n].T), A.mu[:, :r].T])
+            B.append(Dense(np.hstack([sections.T, chart.pull(root[:r]).T])))
+        moved = chart.coef + chart.pull(A.mu[:, :r].T)
+        alpha = np.vstack([_solved(L, A.mu[:, r:n].T), moved])
     if not n:
-        return Posterior(basis, alpha, mean=mean, scale=scale)
-    shared = InverseTriangular(L) if m and weight else None
+        return Posterior(basis, alpha, weight=weight, mean=mean, scale=scale)
+    shared = InverseTriangular(L) if m else None
     if len(B) == 1:
         return Posterior(basis, alpha, shared, B[0], weight, mean, scale)
     c = len(B)
@@ -97,8 +101,8 @@ def _solved(L: Floats, right: Floats) -> Floats:
     return solve_lower(L, half, transpose=True, overwrite=True)
 
 
-def arrays_of(posterior: Posterior, cap: int, covariances: int) -> Arrays:
-    """Return the arrays of a posterior, with room for `cap` points.
+def arrays_of(posterior: Posterior, cap: int, covariances: int) -> tuple[Arrays, Chart]:
+    """Return the arrays of a posterior, with room for `cap` points, and what they have for h.
 
     Those of a degenerate one are of its weights, as explicit functions.
 
@@ -108,40 +112,37 @@ def arrays_of(posterior: Posterior, cap: int, covariances: int) -> Arrays:
         If the outputs are coupled by more than rounding: the recursion has one covariance for all,
         or one for each.
     """
-    m, r, P = posterior.n_basis, posterior.n_features, posterior.n_outputs
-    n = m + r
-    features, points = (r, m) if posterior.weight else (n, 0)
-    K = posterior.kernel(posterior.basis.points) if points else np.empty((0, 0))
-    rows = np.eye(n)  # of weights, in which phi has the sections first
-    if posterior.weight:
-        rows = np.zeros((n, n))
-        rows[:r, m:] = np.eye(r)
-        rows[r:, :m] = K
-    own = _covariances(posterior, rows)
-    own[:, features:, features:] += K
-    if len(own) > 1 and covariances == 1:
+    if posterior.is_coupled and posterior.n_outputs > 1 and covariances == 1:
         raise ValueError(
             "these outputs have a covariance each, and with Gaussian noise they share one; "
             "continue each output by itself"
         )
-    A = empty_arrays(cap if posterior.weight else 0, features, P, covariances)
-    A.whole[0] = points
-    A.S[:, :n, :n] = own
-    A.mu[:, :n] = (rows @ posterior.alpha).T
-    A.K[:points, :points] = K
+    m = posterior.n_basis if posterior.weight else 0
+    K = posterior.kernel(posterior.basis.points) if m else np.empty((0, 0))
+    sections = np.zeros((m, len(posterior.alpha)))
+    sections[:, :m] = K
+    chart, b, a = charted(posterior, sections)
+    q = chart.size
+    A = empty_arrays(cap if posterior.weight else 0, q, posterior.n_outputs, covariances)
+    A.whole[0], n = m, q + m
+    A.S[:, :n, :n] = _covariances(posterior, b, a)
+    A.S[:, q:n, q:n] += K
+    A.mu[:, q:n] = (sections @ posterior.alpha).T
+    A.K[:m, :m] = K
     refresh(A)
-    return A
+    return A, chart
 
 
-def _covariances(posterior: Posterior, rows: Floats) -> Floats:
-    """Return -<A_p phi, A_p phi'> + <B_p phi, B_p phi'> of each output for these rows of phi.
+def _covariances(posterior: Posterior, b: list[Image], a: list[Image]) -> Floats:
+    """Return <b_p, b_p'> - <a_p, a_p'> of each output, (c, n, n), from images of what it is of.
 
-    Shape (c, n, n). Of what couples two outputs one block is there at a time.
+    Of what couples two outputs one block is there at a time.
     """
-    c, n = (posterior.n_outputs if posterior.is_coupled else 1), len(rows)
+    c = posterior.n_outputs if posterior.is_coupled else 1
+    n = max((image.rows.shape[1] for image in (*b, *a)), default=0)
     own, across = np.zeros((c, n, n)), 0.0
     with blas_for(n):
-        parts = [(1.0, posterior._B.images(rows)), (-1.0, posterior._A.images(rows))]
+        parts = [(1.0, b), (-1.0, a)]
         for p in range(c):
             for sign, images in parts:
                 if images:

@@ -15,7 +15,7 @@ from mercer.likelihoods import Gaussian, Likelihood
 from mercer.linalg.recursion import Arrays, Block, Rules, recursion
 from mercer.linalg.smoothing import SITES
 
-__all__ = ["block_of", "learn_rows", "prior_variances"]
+__all__ = ["block_of", "learn_rows", "prior_variances", "require_units"]
 
 Floats = NDArray[np.float64]
 
@@ -25,70 +25,67 @@ _STEPS = 100
 # whose averages of powers are compiled.
 _WIDEST = 1000.0
 # Prior variances at the most, and its inverse at the least: the recursion multiplies two of them.
+# Explicit functions are no larger than its root.
 _LARGEST = 1e140
 
 
-def prior_variances(kernel: Kernel, X: Any, likelihood: Likelihood) -> Floats:
-    """Return k(x, x) (n,), of which squares and what is made of them are doubles.
-
-    The smallest may be 0 beside Gaussian noise that is not; other noise is not asked.
-
-    Raises
-    ------
-    ValueError
-        If there are variances that are too large, or too small beside the noise.
-    """
+def prior_variances(kernel: Kernel, X: Any) -> Floats:
+    """Return k(x, x) (n,), those of which doubles do not hold inverse squares as 0."""
     with np.errstate(over="ignore", invalid="ignore"):
         variances = np.array(kernel.diag(X), dtype=float)
-    largest = float(np.max(variances, initial=0.0))
+    variances[variances < 1.0 / _LARGEST] = 0.0
+    return variances
+
+
+def require_units(variances: Floats, likelihood: Likelihood) -> None:
+    """Raise ValueError for prior variances of which none is within what doubles can go on with.
+
+    They may all be 0 beside Gaussian noise that is not; other noise is not asked. One that is too
+    large among others is no matter of units, and its row will be skipped.
+    """
+    if not len(variances):
+        return
+    least, largest = float(np.min(variances)), float(np.max(variances))
     noise = likelihood.new_variance if isinstance(likelihood, Gaussian) else np.inf
-    if not len(variances) or (1.0 / _LARGEST <= max(largest, noise) and largest <= _LARGEST):
-        return variances
-    if largest < 1.0:
-        raise ValueError(
-            f"the kernel has variances of no more than {largest:.3g} at the rows, of which doubles "
-            f"do not hold the squares with what is made of them: {1.0 / _LARGEST:.0e} is the "
-            "least, unless there is more noise. Give the targets in other units, with a kernel and "
-            "a likelihood for these"
-        )
+    if least <= _LARGEST and max(largest, noise) >= 1.0 / _LARGEST:
+        return
+    wanted = f"more than {1.0 / _LARGEST:.0e}, or such noise, is wanted"
+    if least > _LARGEST:
+        wanted = f"at most {_LARGEST:.0e} is wanted"
     raise ValueError(
-        f"the kernel has a variance of {largest:.3g} at row {int(np.argmax(variances))} (counted "
-        f"from 0), of which doubles do not hold the square with what is made of it: "
-        f"{_LARGEST:.0e} is the most. If the row is as it should be, give its columns in other "
-        "units, or the targets, with a kernel and a likelihood for these"
+        f"the kernel has variances k(x, x) from {least:.3g} to {largest:.3g} at the rows, out of "
+        f"the range of floating point: {wanted}. Look for wrong entries in X and y, standardise "
+        "the columns, or give the targets in other units, with a kernel and a likelihood for these"
     )
 
 
 def block_of(
-    values: Floats, variances: Floats, features: Floats, Y: Floats, w: Floats, covariances: int
+    values: Floats,
+    variances: Floats,
+    features: Floats,
+    offsets: Floats,
+    Y: Floats,
+    w: Floats,
+    covariances: int,
 ) -> Block:
-    """Return the block of rows that are learned together, without their offsets.
+    """Return the block of rows that are learned together.
 
     Parameters
     ----------
     values : array of shape (b, k)
         The kernel of b rows with all that can be points meanwhile; k = 0 for a degenerate process.
     variances : array of shape (b,)
-        See `prior_variances`.
+        See `prior_variances`; 0 for a degenerate process.
     features : array of shape (b, r)
-        Explicit functions, of a degenerate process phi(x) itself.
+        Explicit functions, as the process has them (`posterior.chart`).
+    offsets : array of shape (b, P)
+        The mean function, with what explicit functions add to it.
     Y, w : the observations (b, P) of the rows, and their weights
     covariances : int
-
-    Raises
-    ------
-    ValueError
-        If an explicit function is so large that doubles do not hold what is made of its square.
     """
     b, shape = len(Y), Y.shape
-    if not np.all(np.abs(features) <= np.sqrt(_LARGEST)):
-        raise ValueError(
-            f"a function of the inputs comes to {np.nanmax(np.abs(features)):.3g} at a row, of "
-            f"which doubles do not hold what is made of its square: {np.sqrt(_LARGEST):.0e} is the "
-            "most. Give the columns in other units"
-        )
     mean, spread = np.zeros(shape), np.zeros((b, covariances))
-    return Block(values, variances, features, Y, np.zeros(shape), w, mean, spread, np.zeros(b))
+    return Block(values, variances, features, Y, offsets, w, mean, spread, np.zeros(b))
 
 
 def learn_rows(A: Arrays, rules: Rules, block: Block, likelihood: Likelihood) -> None:
@@ -96,17 +93,18 @@ def learn_rows(A: Arrays, rules: Rules, block: Block, likelihood: Likelihood) ->
 
     The points there are have the first columns of the block's kernel matrix, in their order. One
     compiled loop for each run of rows that the likelihood's `compiled_site` takes (`_takes`). Of
-    all others a call of `Tilted.moments` for each step of each row.
+    all others a call of `Tilted.moments` for each step of each row. Rows too large for floating
+    point (`_fits`) are predicted, and skipped.
     """
     old, n, site = A.m, len(block.y), likelihood.compiled_site()
-    takes = np.zeros(n, dtype=bool)
+    fits, takes = _fits(block), np.zeros(n, dtype=bool)
     if site is not None and recursion().COMPILED:
-        takes = _takes(site, block)
+        takes = fits & _takes(site, block)
     ends = [0, *(np.flatnonzero(np.diff(takes)) + 1), n]
     for start, end in pairwise(ends):
         if site is None or not takes[start]:
             for i in start + np.flatnonzero(block.weights[start:end] > 0):
-                _learn_row(A, rules, block, likelihood, int(i), old)
+                _learn_row(A, rules, block, likelihood, int(i), old, bool(fits[i]))
             continue
         # rows without a weight are passed over
         later = block.weights.copy() if end < n else block.weights
@@ -116,6 +114,13 @@ def learn_rows(A: Arrays, rules: Rules, block: Block, likelihood: Likelihood) ->
             done = recursion().advance(A, rules, run, SITES.index(site[0]), site[1], old, done)
             if A.whole[2]:
                 refresh(A)
+
+
+def _fits(block: Block) -> NDArray[np.bool_]:
+    """Return which rows have prior variances and functions whose squares are doubles, (b,)."""
+    small = np.all(np.abs(block.features) <= np.sqrt(_LARGEST), axis=1)
+    small &= np.all(np.isfinite(block.offsets), axis=1)
+    return np.asarray(small & (block.variances <= _LARGEST))
 
 
 def _takes(site: tuple[str, Floats], block: Block) -> NDArray[np.bool_]:
@@ -134,14 +139,16 @@ def _takes(site: tuple[str, Floats], block: Block) -> NDArray[np.bool_]:
         return whole
     unit = float(parameters[0]) if kind == "probit" else 1.0
     # No posterior variance is above the prior's, which `variances` has unless there are features.
-    narrow = np.sqrt(block.variances) <= _WIDEST * unit if not block.features.size else False
-    return np.asarray(whole | ((weights <= _STEPS) & np.logical_or(narrow, unit == 0.0)))
+    narrow = np.sqrt(block.variances) <= _WIDEST * unit
+    if unit > 0.0 and block.features.size:
+        return whole
+    return np.asarray(whole | ((weights <= _STEPS) & (narrow | (unit == 0.0))))
 
 
 def _learn_row(
-    A: Arrays, rules: Rules, block: Block, likelihood: Likelihood, i: int, old: int
+    A: Arrays, rules: Rules, block: Block, likelihood: Likelihood, i: int, old: int, fits: bool
 ) -> None:
-    """Do what the compiled `advance` does for one row."""
+    """Do what the compiled `advance` does for one row, or skip it unless it fits."""
     loop = recursion()
     weight, variance = block.weights[i], float(block.variances[i])
     steps = 1 if isinstance(likelihood, Gaussian) else int(min(np.ceil(weight), _STEPS))
@@ -153,6 +160,11 @@ def _learn_row(
         A.e[: A.n_features] = block.features[i]
         gamma = loop.predict(A, variance, rules.floor)
         mean, var = A.mean + block.offsets[i], gamma + A.spread
+        if not fits:
+            block.mean[i] = np.where(np.isfinite(mean), mean, 0.0)
+            block.spread[i] = np.where(var >= 0.0, np.minimum(var, _LARGEST), _LARGEST)
+            block.log_density[i] = np.nan
+            break
         log_z, A.q[:], slopes = tilted.moments(mean, np.broadcast_to(var, mean.shape))
         A.r[:] = slopes[: len(A.r)]
         if step == 0:

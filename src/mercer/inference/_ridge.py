@@ -30,6 +30,7 @@ __all__ = ["Ridge", "decay"]
 Floats = NDArray[np.float64]
 
 _NEARBY = 100.0  # decay over the next that is near enough to it to begin with
+_INSIDE = 1e-14  # of flat pieces their edge is aimed at, if it comes to rounding
 _BLOCK = 512  # columns that are formed at once
 
 
@@ -76,9 +77,10 @@ class Ridge:
                 self._last, self._at = x, near
                 if not whole:
                     break
-            k = len(spectrum.size)
-            a = problem.balanced(spectrum.pulls(x[:k], u, c))
-            found = self._found(c, spectrum.coefficients(x[:k]), x[k:], [u, a])
+            found = self._found(c, x, u)
+            if found.gap > tol and whole and problem.loss.zone:
+                x, u, whole = by_interior_points(problem, over, tol, _INSIDE)
+                found = min(found, self._found(c, x, u), key=lambda each: each.gap)
         except KeyboardInterrupt:  # before there was anything, or while it was measured
             nothing = np.zeros(problem.columns.size), np.zeros(self.H.shape[1])
             found, whole = self._measured(c, *nothing, np.array(problem.mean)), False
@@ -101,9 +103,13 @@ class Ridge:
         count = int(np.log(first / c) / np.log(_NEARBY)) if first > c else 0
         return [c * _NEARBY**k for k in range(count, -1, -1)]
 
-    def _found(self, c: float, theta: Floats, beta: Floats, pulls: list[Floats]) -> Expansion:
-        """Return the solution of coefficients, with F as they have it, and the best of the D."""
-        problem, columns = self.problem, self.problem.columns
+    def _found(self, c: float, x: Floats, u: Floats) -> Expansion:
+        """Return the solution of variables, with F as its coefficients have it, and the best D."""
+        problem, columns, spectrum = self.problem, self.problem.columns, self._spectrum
+        assert spectrum is not None
+        k = len(spectrum.size)
+        theta, beta = spectrum.coefficients(x[:k]), x[k:]
+        pulls = [u, problem.balanced(spectrum.pulls(x[:k], u, c))]
         f = problem.mean + self.H @ beta
         for first in range(0, columns.size, _BLOCK):
             piece = np.arange(first, min(first + _BLOCK, columns.size))

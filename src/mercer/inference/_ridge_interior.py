@@ -32,9 +32,6 @@ Floats = NDArray[np.float64]
 _STEPS, _PATIENCE = 100, 8  # at the most, and how many of them may be for nothing
 _FAR = 100.0  # residuals from 0, to begin with: points near a face from the start get stuck there
 _SHORT = 0.995  # of the way to where a factor is 0
-# How far inside of flat pieces their edge is aimed at, in units of the largest target: under decays
-# that all but vanish, residuals that rounding puts outside cost more than all else.
-_ROUNDED = 1e-14
 _FREE = 1e-13  # the share of curvature that functions without a penalty are given beyond
 _SIGNS = np.array([[1.0], [-1.0]])
 
@@ -68,7 +65,7 @@ class _Factors(NamedTuple):
 
 
 def by_interior_points(
-    problem: ExpansionProblem, over: Coefficients, tol: float
+    problem: ExpansionProblem, over: Coefficients, tol: float, inside: float = 0.0
 ) -> tuple[Floats, Floats, bool]:
     """Return the variables of the optimum, and its pulls.
 
@@ -82,11 +79,14 @@ def by_interior_points(
     over : Coefficients
     tol : float
         On the gap between F and D, relative to F.
+    inside : float
+        How far inside of flat pieces their edge is aimed at, in units of the largest target. Under
+        decays that all but vanish, residuals that rounding puts outside cost more than all else.
     """
     idle, last = 0, np.full(2, np.inf)
     x, u = over.none(), np.zeros(problem.n)
     F, D = problem.value(problem.mean), 0.0  # no loss is less
-    points = _Points(problem, over)
+    points = _Points(problem, over, inside)
     try:
         for _ in range(_STEPS):
             points.step()
@@ -120,18 +120,17 @@ class _Points:
         The mean of the products that are 0 at the optimum.
     """
 
-    def __init__(self, problem: ExpansionProblem, over: Coefficients) -> None:
+    def __init__(self, problem: ExpansionProblem, over: Coefficients, inside: float) -> None:
         self.over, self.x = over, over.none()
         self._target = problem.loss.y - problem.mean
+        zone = problem.loss.zone
+        self._zone = zone - inside * float(np.max(np.abs(self._target), initial=0.0))
         low, high = problem.reach()
         bound = np.stack([high, -low])
         # Parts that are held at 0 keep factors of 1, and take no part in anything.
         self._some = bound > 0.0
-        self._zone = np.full(problem.n, problem.loss.zone)
-        if problem.loss.zone or not np.any(np.all(self._some, axis=0)):  # there are flat pieces
-            self._zone -= _ROUNDED * np.max(np.abs(self._target), initial=0.0)
         ahead = _SIGNS * self._target - self._zone
-        unit = _FAR * (float(np.mean(np.abs(self._target))) + problem.loss.zone or 1.0)
+        unit = _FAR * (float(np.mean(np.abs(self._target))) + zone or 1.0)
         half = np.where(self._some, 0.5 * bound, 1.0)
         self._at = _Factors(
             half,

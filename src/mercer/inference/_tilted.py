@@ -45,14 +45,18 @@ class Tilted:
     def moments(self, mean: Floats, var: Floats) -> tuple[Floats, Floats, Floats]:
         """Return log Z and its first two derivatives in the mean, each (n,).
 
-        NaN where Z is 0 in floating-point numbers, or has no derivative.
+        NaN where Z is 0 in floating-point numbers, or has no derivative. Z is log-concave where the
+        likelihood is: a second derivative above 0 is rounding there, as of log Z = -1e17.
         """
         with np.errstate(all="ignore"):
             if not self._fractional.size:
-                return self.likelihood.smoothed(self.y, mean, var)
-            if isinstance(self.likelihood, Gaussian):
+                log_z, first, second = self.likelihood.smoothed(self.y, mean, var)
+            elif isinstance(self.likelihood, Gaussian):
                 return self._gaussian(self.likelihood, mean, var)
-            return self._by_quadrature(self.likelihood, mean, var)
+            else:
+                log_z, first, second = self._by_quadrature(self.likelihood, mean, var)
+            concave = self.likelihood.log_concave_at(self.y)
+            return log_z, first, np.where(concave, np.minimum(second, 0.0), second)
 
     def pull(self, mean: Floats, var: Floats, g: Floats) -> Floats:
         """Return d/dtheta of sum(g log Z) over the likelihood's free parameters, (p,)."""

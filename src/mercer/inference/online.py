@@ -21,7 +21,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from mercer.inference._online_kept import KeptProcess
 from mercer.inference._online_moments import arrays_of, grown, n_covariances, refresh
-from mercer.inference._online_rows import block_of, learn_rows, prior_variances
+from mercer.inference._online_rows import (
+    block_of,
+    learn_rows,
+    prior_variances,
+    require_units,
+)
 from mercer.inference._online_rules import require_defaults, rules_of
 from mercer.inference._online_takeover import (
     lifted,
@@ -34,6 +39,7 @@ from mercer.likelihoods import Likelihood
 from mercer.linalg.recursion import CRITERIA, NOVELTIES, Rules, empty_arrays, recursion
 from mercer.means import Mean
 from mercer.posterior import Basis, Posterior
+from mercer.posterior.chart import Chart
 from mercer.registry import storable
 
 __all__ = ["CRITERIA", "NOVELTIES", "Before", "OnlineProcess"]
@@ -49,7 +55,8 @@ class Before(NamedTuple):
 
     mean, var : (n, P) of the latent functions
     log_density : (n,) of the observations, added over outputs; NaN for a row that was skipped: its
-        likelihood is 0 wherever the process can be, or tells no Gaussian. 0 for one of weight 0.
+        likelihood is 0 wherever the process can be, or tells no Gaussian, or the row is too large
+        for floating point. 0 for one of weight 0.
     """
 
     mean: Floats
@@ -108,7 +115,8 @@ class OnlineProcess(KeptProcess):
         covariances = n_covariances(likelihood, n_outputs)
         arrays = empty_arrays(max_basis + 1, 0, n_outputs, covariances)
         units = np.ones(n_outputs) if scale is None else np.array(scale, dtype=float)
-        self._set(Basis(kernel), likelihood, mean, arrays, units, 1)
+        none = Chart(np.empty((0, n_outputs)))
+        self._set(Basis(kernel), likelihood, mean, arrays, none, units, 1)
         self.rules = rules_of(max_basis, tol, novelty, criterion, forget)
 
     @classmethod
@@ -148,10 +156,10 @@ class OnlineProcess(KeptProcess):
         if posterior.weight:
             posterior, loss = within(posterior, rules.max_basis, rules.floor)
         c = n_covariances(likelihood, posterior.n_outputs)
-        arrays = arrays_of(posterior, rules.max_basis + 1, c)
+        arrays, chart = arrays_of(posterior, rules.max_basis + 1, c)
         new = cls.__new__(cls)
         mean, scale = posterior.mean_function, np.array(posterior.scale)
-        new._set(posterior.basis, likelihood, mean, arrays, scale, posterior.weight)
+        new._set(posterior.basis, likelihood, mean, arrays, chart, scale, posterior.weight)
         new.rules = rules
         arrays.sums[0] = loss
         remove_redundant(arrays, rules.floor)
@@ -187,7 +195,6 @@ class OnlineProcess(KeptProcess):
             in 100 of power 10: more there are not.
         """
         X = self.kernel.inputs(X)
-        variances = self.require_sizes(X)
         n, outputs = len(X), len(self._arrays.mu)
         Y = np.ascontiguousarray(np.asarray(Y, dtype=float).reshape(n, outputs) / self.scale)
         w = np.ones(n) if weights is None else np.array(weights, dtype=float)
@@ -195,22 +202,17 @@ class OnlineProcess(KeptProcess):
         before = Before(np.zeros(shape), np.zeros(shape), np.zeros(n))
         for start in range(0, n, _BLOCK):
             rows = slice(start, start + _BLOCK)
-            some = X[rows], variances[rows], Y[rows], w[rows]
-            self._learn_block(*some, Before(*(a[rows] for a in before)))
-            self.n_seen += len(some[-1])
+            self._learn_block(X[rows], Y[rows], w[rows], Before(*(a[rows] for a in before)))
+            self.n_seen += len(Y[rows])
         before.mean[:] *= self.scale
         before.var[:] *= self.scale**2
         before.log_density[:] -= w * np.sum(np.log(self.scale))
         return before
 
-    def require_sizes(self, X: Any) -> Floats:
-        """Return k(x, x) (n,) of rows; raises ValueError for one that doubles cannot go on with.
-
-        A degenerate process does not ask for them: they are 0.
-        """
-        if not self._weight:
-            return np.zeros(len(X))
-        return prior_variances(self.kernel, X, self.likelihood)
+    def require_units(self, X: Any) -> None:
+        """Raise ValueError if the kernel is too large or small for floating point at all rows."""
+        if self._weight:
+            require_units(prior_variances(self.kernel, X), self.likelihood)
 
     @contextmanager
     def uncounted(self) -> Iterator[None]:
@@ -224,8 +226,8 @@ class OnlineProcess(KeptProcess):
         finally:
             self._arrays.sums[1:], self.n_seen = evidence, seen
 
-    def _learn_block(self, X: Any, variances: Floats, Y: Floats, w: Floats, before: Before) -> None:
-        values = np.empty((len(X), 0))
+    def _learn_block(self, X: Any, Y: Floats, w: Floats, before: Before) -> None:
+        values, variances = np.empty((len(X), 0)), np.zeros(len(X))
         if self._weight:
             points = self.points
             rows = np.concatenate([points, X]) if len(points) else np.array(X)
@@ -234,15 +236,20 @@ class OnlineProcess(KeptProcess):
             self._arrays, self._rows = self._arrays._replace(source=source), rows
             # In one call: what rows of the block have with each other is found twice, which costs
             # less than a call for each half.
-            values = self.kernel(X, rows)
+            variances = prior_variances(self.kernel, X)
+            with np.errstate(over="ignore", invalid="ignore"):  # of rows that will be skipped
+                values = self.kernel(X, rows)
         A = self._arrays
-        block = block_of(values, variances, self._features(X), Y, w, len(A.S))
-        block.offsets[:] = self.mean_function(X, len(A.mu)) / self.scale
+        with np.errstate(over="ignore", invalid="ignore"):
+            H = self._functions(X)
+            features = self._chart.features(H)
+            offsets = self.mean_function(X, len(A.mu)) / self.scale + H @ self._chart.coef
+        block = block_of(values, variances, features, offsets, Y, w, len(A.S))
         learn_rows(A, self.rules, block, self.likelihood)
         before.mean[:], before.var[:] = block.mean, block.spread
         before.log_density[:] = block.log_density
 
-    def _features(self, X: Any) -> Floats:
+    def _functions(self, X: Any) -> Floats:
         """Return h(x), or of a degenerate process phi(x), at the rows of X."""
         if not self._weight:
             return self._basis.phi(X)

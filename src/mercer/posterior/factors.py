@@ -283,6 +283,11 @@ class FactorSet:
                 out[:, p, :, q] = U.product(V)
         return out
 
+    @property
+    def compact(self) -> list[Factor]:
+        """The factors without zeros around what they make of phi."""
+        return [_compact(F)[0] for F in self.factors]
+
     def images(self, Phi: Floats) -> list[Image]:
         """Return what each factor makes of the rows of Phi, without zeros around it."""
         parts = [_compact(F) for F in self.factors]

@@ -94,18 +94,19 @@ def _restricted(posterior: Posterior, kept: Indices, moments: Moments) -> tuple[
 
 def _on_subset(posterior: Posterior, kept: Indices, moments: Moments) -> Posterior:
     """Return the posterior whose moments of (g_R, beta) are given."""
-    (k, c), r, L = moments.N.shape[:2], posterior.n_features, moments.L
-    # cov = k - |L^-1 k_R|^2 + |S_root' [h; L^-1 k_R]|^2
+    (k, c), r, L = moments.N.shape[:2], moments.chart.size, moments.L
+    # cov = k - |L^-1 k_R|^2 + |S_root' [F h; L^-1 k_R]|^2
     roots = moments.S_root.reshape(r + k, c, -1)
     A: list[Factor] = []
     B: list[Factor] = []
     for p in range(c):
         halves = roots[r:, p].copy(order="F"), roots[:r, p]
-        B.append(Dense(np.hstack([solve_lower(L, halves[0], transpose=True).T, halves[1].T])))
+        sections = solve_lower(L, halves[0], transpose=True)
+        B.append(Dense(np.hstack([sections.T, moments.chart.pull(halves[1]).T])))
         if c == 1:
             A.append(InverseTriangular(L))
         else:  # outputs are independent in the prior: each has rows of its own
-            M = np.zeros((c * k, k + r))
+            M = np.zeros((c * k, k + posterior.n_features))
             M[p * k : (p + 1) * k, :k] = solve_lower(L, np.eye(k))
             A.append(Dense(M))
     alpha_k = solve_lower(L, moments.u, transpose=True)

@@ -15,6 +15,7 @@ from scipy.linalg.lapack import dpstrf
 
 from mercer.errors import NotPositiveDefiniteError
 from mercer.linalg import cholesky, solve_lower
+from mercer.posterior.chart import Chart, charted
 from mercer.posterior.pruning_linear import REDUNDANT
 
 if TYPE_CHECKING:
@@ -32,15 +33,17 @@ _INDEFINITE = 1e-6
 class Moments(NamedTuple):
     """The posterior of (beta, u), whitened on a subset of k points.
 
-    c is 1 where the outputs are independent (they share S), and P where they are coupled; the
-    coordinates run over beta and then u, the c outputs innermost.
+    beta are the coefficients of the chart's functions F h. c is 1 where the outputs are independent
+    (they share S), and P where they are coupled; the coordinates run over beta and then u, the c
+    outputs innermost.
     """
 
     L: Floats  # (k, k), K_RR = L L'
     u: Floats  # (k, P), means
-    S_root: Floats  # ((r + k) c, (r + k) c), lower Cholesky factor of the covariance
+    S_root: Floats  # ((q + k) c, (q + k) c), lower Cholesky factor of the covariance
     N: Floats  # (k, c, k, c), the covariance of u less the prior's identity
     copies: int  # how many outputs share S
+    chart: Chart  # of the explicit functions, q of them
 
     @property
     def n_sound(self) -> int:
@@ -53,7 +56,8 @@ class Moments(NamedTuple):
         dropped = (len(self.u) - k) * self.N.shape[1]
         size = len(self.S_root) - dropped
         L = np.asfortranarray(self.L[:k, :k])
-        return Moments(L, self.u[:k], self.S_root[:size, :size], self.N[:k, :, :k], self.copies)
+        root = self.S_root[:size, :size]
+        return Moments(L, self.u[:k], root, self.N[:k, :, :k], self.copies, self.chart)
 
     def steps(self) -> Floats:
         """Return how much each point adds to D, given those before it; none is negative."""
@@ -115,18 +119,22 @@ def _rounding(variances: Floats) -> float:
 
 def _moments(posterior: Posterior, L: Floats, V: Floats) -> Moments:
     """Return the moments for the subset with K_RR = L L' and V = L^-1 K_RB."""
-    (k, m), r, P = V.shape, posterior.n_features, posterior.n_outputs
+    (k, m), P = V.shape, posterior.n_outputs
     c = P if posterior.is_coupled else 1
-    rows = np.zeros((r + k, m + r))
-    rows[:r, m:] = np.eye(r)
-    rows[r:, :m] = V
-    S = posterior._B.products(rows)
-    S -= posterior._A.products(rows)
+    rows = np.zeros((k, len(posterior.alpha)))
+    rows[:, :m] = V
+    chart, b, a = charted(posterior, rows)
+    r = chart.size
+    S = np.zeros((r + k, c, r + k, c))
+    for sign, images in ((1.0, b), (-1.0, a)):
+        for p, one in enumerate(images):
+            for q, other in enumerate(images):
+                S[:, p, :, q] += sign * one.product(other)
     N = S[r:, :, r:].copy()
     flat = S.reshape((r + k) * c, (r + k) * c)
     index = np.arange(r * c, (r + k) * c)
     flat[index, index] += 1.0
-    return Moments(L, V @ posterior.alpha[:m], steady_root(flat), N, P // c)
+    return Moments(L, V @ posterior.alpha[:m], steady_root(flat), N, P // c, chart)
 
 
 def steady_root(S: Floats) -> Floats:
