@@ -12,6 +12,7 @@ import pytest
 
 from mercer import (
     GPRegressor,
+    OnlineGPClassifier,
     OnlineGPRegressor,
     load,
     means,
@@ -20,7 +21,7 @@ from mercer import (
 from mercer.errors import MercerWarning
 from mercer.estimators.online_start import sample_of
 from mercer.inference.online import OnlineProcess
-from mercer.kernels import RBF, Linear, Tanh
+from mercer.kernels import RBF, Linear, Polynomial, Tanh
 from mercer.likelihoods import Gaussian, Laplace, Probit
 
 from .online_cases import (
@@ -288,3 +289,23 @@ def test_from_a_posterior_noise_that_is_not_chosen_is_refused():
     known = GPRegressor(RBF(1.0), Gaussian(np.full(5, 0.01)), optimizer=None).fit(X, X[:, 0])
     with pytest.raises(ValueError, match="sample_weight=1/variance"):
         OnlineGPRegressor.from_posterior(known.posterior_, known.likelihood_)
+
+
+@pytest.mark.parametrize("options", [{}, {"n_sweeps": 20}, {"n_sweeps": 2, "recycle": "heuristic"}])
+@pytest.mark.parametrize("size", [1e40, 1e80])
+def test_a_wrong_entry_among_the_inputs_spoils_no_choice(size, options):
+    """Of 1e80 a polynomial makes variances that are no doubles, and of a column its spread."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 2))
+    f = (X[:, 0] + 1.0) ** 2
+    wrong, rest = X.copy(), np.arange(200) != 10
+    wrong[10] = size
+    model = OnlineGPRegressor(Polynomial(2, 1.0), max_basis=30, mean="zero", **options)
+    with pytest.warns(MercerWarning, match=r"1 of 200 rows were skipped, row 10 "):
+        model.fit(wrong, f + 0.1 * rng.standard_normal(200))
+    assert 0.003 < model.likelihood_.noise < 0.03
+    assert np.sqrt(np.mean((model.predict(X) - f)[rest] ** 2)) < 0.1
+    labels = OnlineGPClassifier(Polynomial(2, 1.0), max_basis=30, **options)
+    with pytest.warns(MercerWarning, match=r"1 of 200 rows were skipped, row 10 "):
+        labels.fit(wrong, f > 1.0)
+    assert np.mean(labels.predict(X[rest]) == (f > 1.0)[rest]) > 0.95

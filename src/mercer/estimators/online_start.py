@@ -42,6 +42,8 @@ _SAMPLE = 500
 # The largest size of a target that an on-line process can be of, whose square is the largest of its
 # prior variances; but what is no more than so many times the median size is no outlier.
 _LARGEST, _FAR = 1e70, 1e10
+# An input that is larger, and as far from others, is a wrong entry: k(x, x) may be its tenth power.
+_WRONG = 1e14
 
 
 class Start(NamedTuple):
@@ -123,7 +125,7 @@ def start_of_classes(
 
     All columns share it: the evidence that is maximised is the sum of theirs.
     """
-    report, estimator = report_of(estimator), Asked(estimator)
+    report, estimator, rows = report_of(estimator), Asked(estimator), _moderate(rows)
     variance = label_variance(likelihood)
     kernel, default, widths = begun_kernel(
         kernel, rows, variance, estimator.hyperprior, default_class_kernel
@@ -148,13 +150,21 @@ def start_of_classes(
 
 
 def _moderate(rows: Rows) -> Rows:
-    """Return the rows without outliers that are too large for any model.
+    """Return the rows without outliers that are too large for any model, and wrong entries in X.
 
-    One such target is no reason to refuse all others: when it is learned it is told of.
+    One of them is no reason to refuse all others: when it is learned it is told of.
     """
-    sizes = np.abs(rows.Y)
-    some = np.all(sizes / _FAR <= np.maximum(_LARGEST / _FAR, np.median(sizes, axis=0)), axis=1)
+    some = _are_near(rows.Y, _LARGEST)
+    if rows.X.dtype != object:
+        some &= _are_near(rows.X, _WRONG)
     return taken(rows, np.flatnonzero(some)) if some.any() else rows
+
+
+def _are_near(values: Floats, limit: float) -> NDArray[np.bool_]:
+    """Return which rows (n,) have no value above a limit that is far above its column's median."""
+    sizes = np.abs(values)
+    near = sizes / _FAR <= np.maximum(limit / _FAR, np.median(sizes, axis=0))
+    return np.asarray(np.all(near, axis=1))
 
 
 def _undetermined(rows: Rows) -> bool:

@@ -15,7 +15,7 @@ from mercer.likelihoods import Gaussian, Likelihood
 from mercer.linalg.recursion import Arrays, Block, Rules, recursion
 from mercer.linalg.smoothing import SITES
 
-__all__ = ["block_of", "learn_rows", "prior_variances", "require_units"]
+__all__ = ["are_small", "block_of", "learn_rows", "prior_variances", "require_units"]
 
 Floats = NDArray[np.float64]
 
@@ -35,6 +35,11 @@ def prior_variances(kernel: Kernel, X: Any) -> Floats:
         variances = np.array(kernel.diag(X), dtype=float)
     variances[variances < 1.0 / _LARGEST] = 0.0
     return variances
+
+
+def are_small(variances: Floats) -> NDArray[np.bool_]:
+    """Return which prior variances have squares that are doubles."""
+    return np.asarray(variances <= _LARGEST)  # NaN is not
 
 
 def require_units(variances: Floats, likelihood: Likelihood) -> None:
@@ -120,7 +125,7 @@ def _fits(block: Block) -> NDArray[np.bool_]:
     """Return which rows have prior variances and functions whose squares are doubles, (b,)."""
     small = np.all(np.abs(block.features) <= np.sqrt(_LARGEST), axis=1)
     small &= np.all(np.isfinite(block.offsets), axis=1)
-    return np.asarray(small & (block.variances <= _LARGEST))
+    return np.asarray(small & are_small(block.variances))
 
 
 def _takes(site: tuple[str, Floats], block: Block) -> NDArray[np.bool_]:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.inference import sparse_ep
+from mercer.inference._online_rows import are_small, prior_variances
 from mercer.inference._online_takeover import joined
 from mercer.inference.online import Before, OnlineProcess
 from mercer.posterior import Basis
@@ -89,6 +90,10 @@ def refine(
         )
     s = process.scale
     X, points = process.kernel.inputs(X), process.points
+    small = are_small(prior_variances(process.kernel, X))
+    if not np.all(small):  # the others were skipped, and have no site
+        X, Y, before = X[small], Y[small], Before(*(each[small] for each in before))
+        weights = None if weights is None else np.asarray(weights)[small]
     prior = process.mean_function(X, len(s)) / s
     solutions, converged, residual = [], True, 0.0
     for p, start in enumerate(first_sites(process, X, Y, before)):
