@@ -157,6 +157,22 @@ def test_lifted_it_is_dtc(max_basis):
     check(process, points, mean, cov, scale, 1e-7)
 
 
+@pytest.mark.parametrize("weight", [0, 1])
+def test_a_posterior_without_covariances_goes_on(weight):
+    """Of weights that are known nothing is learned; a function between points is."""
+    points = np.arange(3.0)[:, None]
+    known = Posterior(Basis(RBF(1.0), points), np.ones((3, 1)), weight=weight)
+    process = OnlineProcess.from_posterior(known, Gaussian(0.1), max_basis=5 if weight else None)
+    new = np.array([[0.5], [7.0]])
+    np.testing.assert_allclose(process.posterior().mean(new), known.mean(new))
+    np.testing.assert_allclose(process.posterior().var(new), known.var(new), atol=1e-12)
+    process.learn(new[1:], [[2.0]])
+    mean, var = process.posterior().mean_and_var(new[1:])
+    prior = known.mean(new[1:])[0, 0]
+    wanted = prior + (2.0 - prior) / 1.1 if weight else prior
+    assert mean[0, 0] == pytest.approx(wanted) and var[0, 0] == pytest.approx(weight * 0.1 / 1.1)
+
+
 def test_lifted_with_explicit_functions():
     points, Y = problem()
     H, rows = np.c_[np.ones(len(points)), points], slice(M, M + N)

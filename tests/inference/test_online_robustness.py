@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mercer import means
 from mercer.inference import _online_rows
 from mercer.inference._tilted import Tilted
 from mercer.inference.online import OnlineProcess
@@ -140,9 +141,28 @@ def test_a_row_that_is_too_large_is_skipped_and_the_others_are_learned(likelihoo
     sane_rest = other.learn(X[rest], Y[rest])
     assert np.flatnonzero(np.isnan(before.log_density)) == [wrong]
     assert np.all(np.isfinite(before.mean)) and np.all(before.var >= 0.0)
-    assert np.all(np.isfinite(before.var))
+    assert np.all(np.isfinite(before.var)) and before.var[wrong] > 1e100
     np.testing.assert_allclose(before.mean[rest], sane_rest.mean, rtol=1e-8, atol=1e-10)
     np.testing.assert_allclose(process.posterior().mean(X), other.posterior().mean(X), rtol=1e-8)
+
+
+def test_a_mean_that_is_too_large_is_no_prediction():
+    X, Y = np.array([[1.0], [2.0], [1e305]]), np.ones((3, 1))
+    process = OnlineProcess(RBF(1.0), Gaussian(0.1), means.Linear(0.0, [1e10]))
+    before = process.learn(X, Y)
+    np.testing.assert_array_equal(np.isnan(before.log_density), [False, False, True])
+    assert np.all(np.isfinite(before.mean)) and np.all(np.isfinite(before.var))
+
+
+def test_a_variance_that_is_no_number_is_one_that_is_too_large():
+    kernel = Polynomial(1, 0.0).on([0]) * Polynomial(1, 0.0).on([1])
+    X = np.array([[1e200, 0.0], [1.0, 2.0]])  # inf times 0
+    process = OnlineProcess(kernel, Gaussian(0.1))
+    process.require_units(X)
+    before = process.learn(X, np.ones((2, 1)))
+    np.testing.assert_array_equal(np.isnan(before.log_density), [True, False])
+    with pytest.raises(ValueError, match=r"more than 1e\+140 at all rows"):
+        process.require_units(X[:1])
 
 
 def test_functions_that_are_too_large_are_skipped():

@@ -33,16 +33,16 @@ def covariance(chart, b, a, H):
     ]
 
 
-@pytest.mark.parametrize("rows", [2, 4, 7])
-def test_functions_of_a_degenerate_posterior(rows):
-    posterior = degenerate(Dense(RNG.normal(size=(rows, 4))))
+@pytest.mark.parametrize(("rows", "columns"), [(2, 4), (4, 4), (7, 4), (2, 3)])
+def test_functions_of_a_degenerate_posterior(rows, columns):
+    posterior = degenerate(Dense(RNG.normal(size=(rows, columns))))
     chart, b, a = charted(posterior, np.empty((0, 4)))
     H = posterior.basis.phi(NEW)
-    assert chart.size == rows and not a
+    assert chart.size == min(rows, 4) and not a
     np.testing.assert_allclose(H @ chart.coef, posterior.mean(NEW))
-    np.testing.assert_allclose(b[0].rows, np.eye(rows))
+    np.testing.assert_allclose(b[0].rows.T @ b[0].rows, np.eye(chart.size), atol=1e-12)
     np.testing.assert_allclose(covariance(chart, b, a, H)[0], posterior.cov(NEW)[..., 0])
-    V = RNG.normal(size=(rows, 3))
+    V = RNG.normal(size=(chart.size, 3))
     np.testing.assert_allclose(H @ chart.pull(V), chart.features(H) @ V)
 
 

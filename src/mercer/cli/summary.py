@@ -212,7 +212,15 @@ _INSTEAD = [
         r"(?:What was left open .*\. )?Else raise max_basis; (.*) give forget, such as 0\.01",
         r"Else fit with a larger --max-basis, or, \1 with --forget 0.01",
     ),
-    (r", which noise of heavy tails such as StudentT\(\) tolerates", ""),
+    (
+        r"noise of heavy tails such as StudentT\(\)",
+        "--method relevance --robust, gone on with by stream --continue-as,",
+    ),
+    (
+        r"from_posterior\(\.\.\., lift='scaled', --max-basis 100\) goes on under the whole kernel",
+        "where rows go elsewhere, begin with --method online",
+    ),
+    (r"Where noise is next to none tol=1e-8 loses less$", ""),
     (r"for which there is forget;", "for which there is --forget;"),
     (r"choose them by more rows \(.*\)", "fit anew to more rows"),
     (r", or with more basis vectors, max_basis$", ", or a larger --max-basis"),

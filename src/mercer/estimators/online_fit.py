@@ -169,7 +169,7 @@ class LearnsOnline(NoticesLosses):
         Returns what was predicted of each, and whether Ctrl-C was heard: it may have come while
         the last of them were learned. If `numbers` says which they are to the user, -1 for one of
         an earlier call, there is a warning of those that were skipped, and one if a constant would
-        have done better; and always one if the basis is much too small.
+        have done better or error bars are too narrow; and always one if the basis is too small.
         """
         process, n, stop = self._process, len(rows.Y), threading.Event()
         self._posterior = None
@@ -187,6 +187,8 @@ class LearnsOnline(NoticesLosses):
             self._warn_of_skipped(before, numbers)
             self._warn_of_constant()
         self._warn_of_losses()
+        if numbers is not None:
+            self._warn_of_bars()
         return before, stop.is_set()
 
     def _warn_of_skipped(self, before: Before, numbers: Whole | None = None) -> None:
@@ -271,6 +273,8 @@ class LearnsOnline(NoticesLosses):
             if first:
                 self._require_room(rows)
             if begun:
+                if self.max_basis != self._process.rules.max_basis:
+                    self._lost = {**self._lost, "nats": 0.0, "rows": 0.0}  # of another basis
                 self._process.obey(**engine_options(self))
             else:
                 every = self._with_waiting(rows)

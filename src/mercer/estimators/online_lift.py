@@ -13,6 +13,7 @@ __all__ = ["factor_of", "require_lift"]
 
 # A kernel whose likeliest multiple is so many times more or less than it is does not suit, if there
 # are so many points to tell it by: of one that suits it is 1 but for chance, 0.6 at five points.
+# Fewer tell of error bars that are too narrow alone, and by the square of that.
 _UNLIKE, _FEW = 4.0, 5
 
 
@@ -45,7 +46,8 @@ def factor_of(lift: bool | str, posterior: Posterior) -> float:
                 MercerWarning,
             )
         return likeliest
-    if posterior.n_basis >= _FEW and not 1.0 / _UNLIKE < likeliest < _UNLIKE:
+    few = posterior.n_basis < _FEW
+    if likeliest > _UNLIKE**2 if few else not 1.0 / _UNLIKE < likeliest < _UNLIKE:
         error = "narrow" if likeliest > 1.0 else "wide"
         warn(
             f"lift=True goes on under {posterior.kernel!r}, and the function is likeliest under "

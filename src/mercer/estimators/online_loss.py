@@ -1,4 +1,4 @@
-"""Warnings of an on-line process: that its basis is much too small, or a constant does better."""
+"""Warnings of an on-line process: of its basis and error bars, and that a constant does better."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from mercer.errors import MercerWarning, warn
+from mercer.estimators.online_bars import count_outside, warn_of_bars
 from mercer.estimators.online_process import HasOnlineProcess
 from mercer.evidence.target_sums import constant_log_density
 from mercer.inference.online import Before
-from mercer.likelihoods import Custom, Likelihood
+from mercer.likelihoods import Custom, Likelihood, StudentT
 
 __all__ = ["NO_LOSSES", "NoticesLosses"]
 
@@ -31,19 +32,22 @@ _WILD = 50.0
 
 
 #: What has been lost of no rows.
-NO_LOSSES = {"nats": 0.0, "rows": 0.0, "told": 0.0, "no_constant": 0.0}
+NO_LOSSES = dict.fromkeys(
+    ("nats", "rows", "told", "no_constant", "judged", "outside", "bars_told"), 0.0
+)
 
 
 class NoticesLosses(HasOnlineProcess):
-    """Adds to an on-line estimator the count of what its last rows have cost, and two warnings.
+    """Adds to an on-line estimator the count of what its last rows have cost, and its warnings.
 
     `_lost`, which begins as `NO_LOSSES`, has the nats that about a thousand rows, the last ones,
     have lost of a function, how many rows these are, and the loss a row at the last warning, 0 if
     there was none. What `prune` costs, which was asked for, is not among them, nor what rows cost
     among which is an outlier. `no_constant` is 1 once there is nothing to say of a constant any
     more: it was told that one does better, or rows had weights, and powers of densities do not
-    compare with a constant's. `_chosen_by` is how many rows chose the hyperparameters, 0 if none
-    or all did.
+    compare with a constant's. `judged` and `outside` are as `online_bars` has them, and `bars_told`
+    is 1 once that was told, or a reason for it. `_chosen_by` is how many rows chose the
+    hyperparameters, 0 if none or all did.
     """
 
     max_basis: int
@@ -64,6 +68,7 @@ class NoticesLosses(HasOnlineProcess):
         is_weighted = weights is not None and bool(np.any(weights != 1.0))
         if is_weighted:
             lost["no_constant"] = 1.0
+        count_outside(lost, before, Y, weights, process)
         cost = process.projection_loss - start
         # what has cost nothing need not be asked for outliers, which takes time row by row
         is_plain = is_weighted or cost == 0.0
@@ -104,14 +109,14 @@ class NoticesLosses(HasOnlineProcess):
         rate, lost = self._loss_a_row(), self._lost
         if rate == 0.0 or rate < 4.0 * lost["told"]:
             return
-        self._lost = {**lost, "told": rate}
+        self._lost = {**lost, "told": rate, "bars_told": 1.0}
         if self._process.n_basis < self.max_basis:
             warn(
                 f"of the last {lost['rows']:.0f} rows, each has lost {rate:.2g} nats on average, "
                 "though there is room for more basis vectors: what these leave of a row counts "
-                "beside the noise, and is yet less than rounding lets k(x, x) tell. Columns far "
-                "from 0, or of large numbers, do that to linear and polynomial kernels: "
-                "standardise them",
+                f"beside the noise, and is yet below tol={self.tol:g}, in units of k(x, x). "
+                "Columns far from 0, or of large numbers, do that to linear and polynomial "
+                "kernels: standardise them. Where noise is next to none tol=1e-8 loses less",
                 MercerWarning,
             )
             return
@@ -125,6 +130,12 @@ class NoticesLosses(HasOnlineProcess):
             "or the function drifts, give forget, such as 0.01, by which the past makes room",
             MercerWarning,
         )
+
+    def _warn_of_bars(self) -> None:
+        """Warn once of error bars that are too narrow, unless a reason for it has been told."""
+        lost, process = self._lost, self._process
+        if not lost["bars_told"] and warn_of_bars(lost, process, self._let_more_choose()):
+            self._lost = {**lost, "bars_told": 1.0}
 
     def _let_more_choose(self) -> str:
         """Return what to do about hyperparameters that the first rows chose."""
@@ -143,6 +154,12 @@ class NoticesLosses(HasOnlineProcess):
             return ""
         return "the mean is 0, as where kernel and noise are given (take it off the targets); "
 
+    def _name_heavy_tails(self) -> str:
+        """Return noise that tolerates outliers, which rows without any cannot choose."""
+        if isinstance(self.likelihood_, StudentT):
+            return "StudentT(df=Parameter(4.0, fixed=True))"
+        return "noise of heavy tails such as StudentT()"
+
     def _warn_of_constant(self) -> None:
         """Warn once if a constant would have predicted all rows so far better."""
         lost, process = self._lost, self._process
@@ -151,13 +168,13 @@ class NoticesLosses(HasOnlineProcess):
         constant, own = self._constant(), process.mean_log_density
         if not own < constant - _BELOW:
             return
-        self._lost = {**lost, "no_constant": 1.0}
+        self._lost = {**lost, "no_constant": 1.0, "bars_told": 1.0}
         room = process.n_basis < self.max_basis
         warn(
             f"the {process.n_seen} rows so far had a log density of {own:.3g} on average when they "
             f"were predicted, and a constant with their mean and deviation has {constant:.3g}: "
             "predictions are off, or their error bars far too narrow or too wide. Some targets may "
-            "be outliers, which noise of heavy tails such as StudentT() tolerates; the function "
+            f"be outliers, which {self._name_heavy_tails()} tolerates; the function "
             f"may drift, for which there is forget; {self._name_the_mean()}or kernel and noise do "
             "not suit these rows: choose them by more rows (fit, or, if they are left open, a "
             "larger n_init), with n_restarts=5"

@@ -53,6 +53,7 @@ def _learned(estimator: LearnsOnline, x: Floats, Y: Floats, weight: float) -> tu
         estimator._warn_of_skipped(before)
     estimator._warn_of_losses()
     estimator._warn_of_constant()
+    estimator._warn_of_bars()
     return before, not skipped
 
 

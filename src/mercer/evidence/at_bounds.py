@@ -64,7 +64,10 @@ _ADVICE = {
         "deviation (predict_interval() serves); for noise that has both, fix it, as in "
         "StudentT(Parameter(4.0, fixed=True))"
     ),
-    ("df", "upper"): "the tails are those of Gaussian noise, which is faster",
+    ("df", "upper"): (
+        "these rows have no outliers, and noise as good as Gaussian, which is faster; where others "
+        "may have some, fix it, as in StudentT(Parameter(4.0, fixed=True))"
+    ),
     ("epsilon", "lower"): "a zone without cost is of no use here; Laplace() does without it",
     ("threshold", "lower"): "the noise has no Gaussian middle; Laplace() is that limit",
     ("threshold", "upper"): "the noise has no heavy tails; Gaussian() is that limit, and faster",

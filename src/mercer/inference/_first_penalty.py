@@ -70,12 +70,13 @@ def are_alike(problem: ExpansionProblem) -> bool:
 
 def slope_bound(problem: ExpansionProblem) -> float:
     """Return what slopes along functions can be: pulls as large as rows have them."""
-    return _slope_along(problem.columns, _greatest_pulls(problem))
+    return _slope_along(problem.columns, _greatest_pulls(problem, Reduced(problem).problem))
 
 
 def _reduced_slope_bound(problem: ExpansionProblem) -> float:
     """Return that along functions without their part in those that have no penalty."""
-    return _slope_along(Reduced(problem).problem.columns, _greatest_pulls(problem))
+    rest = Reduced(problem).problem
+    return _slope_along(rest.columns, _greatest_pulls(problem, rest))
 
 
 def _slope_along(columns: Columns, size: Floats) -> float:
@@ -83,8 +84,8 @@ def _slope_along(columns: Columns, size: Floats) -> float:
     return max((float(np.max(size @ np.abs(some))) for some in column_blocks(columns)), default=0.0)
 
 
-def _greatest_pulls(problem: ExpansionProblem) -> Floats:
-    """Return how large pulls can be, (n,).
+def _greatest_pulls(problem: ExpansionProblem, rest: ExpansionProblem) -> Floats:
+    """Return how large pulls can be, (n,); `rest` is the problem as it is reduced.
 
     Those of a heavy row are taken to be no larger than those of all others together, which they
     have to balance where there is a constant without a penalty. Without one they can be larger, and
@@ -93,7 +94,6 @@ def _greatest_pulls(problem: ExpansionProblem) -> Floats:
     low, high = problem.loss.reach()
     size = np.maximum(-low, high)
     if problem.loss.kind != "linear":  # pulls are no larger than what a fit of H leaves of targets
-        rest = Reduced(problem).problem
         left = np.abs(rest.loss.y) + np.abs(rest.mean)
         whole = np.abs(problem.loss.y) + np.abs(problem.mean)
         size = np.minimum(size, np.maximum(left, _OWN * whole))

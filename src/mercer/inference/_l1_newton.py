@@ -35,9 +35,8 @@ _ITERATIONS = 200
 # By this part of lam, or of what the pulls could be, slopes may differ from what they must be.
 _EXACT = 1e-11
 _ROUNDING = 1e-13  # of F
-# F of labels that falls by this factor goes on, down to this part of the loss of f = 0; by the
-# second, as long as curvature is added that there is not.
-_FALLING, _SLOW, _NOTHING = 0.7, 0.99, 1e-10
+# F of labels that falls by this factor goes on, down to this part of the loss of f = 0.
+_FALLING, _NOTHING = 0.7, 1e-10
 # Steps without progress by which that has become rounding.
 _PATIENCE = 4
 # The share of L in the curvature: at first, at least and at most.
@@ -84,7 +83,7 @@ class Newton:
         problem, coef = self.problem, self._coef
         penalties = np.concatenate([np.zeros(self.r), lam])
         sizes = self._sizes()
-        share, least, stalled = _SHARE, np.inf, 0
+        share, length, least, stalled = _SHARE, 1.0, np.inf, 0
         of_labels = problem.loss.is_of_labels
         f = self._latent(coef)
         best, nearest = (coef, f), np.inf
@@ -98,10 +97,10 @@ class Newton:
             value = problem.value(f) + float(penalties @ np.abs(coef))
             if off < nearest or value < lowest * (1.0 - _ROUNDING):
                 best, nearest = (coef, f), off
-            # labels that are told apart without a penalty: F falls for ever, towards 0, and slowly
-            # while curvature is added
-            added = of_labels and share > _LEAST
-            falls = of_labels and _NOTHING * whole < value < (_SLOW if added else _FALLING) * lowest
+            # labels that are told apart without a penalty: F falls for ever, towards 0
+            falls = of_labels and _NOTHING * whole < value < _FALLING * lowest
+            # and slowly while curvature is added, which is no end; without a way down rounding is
+            added = of_labels and share > _LEAST and length > 0.0
             lowest = min(lowest, value)
             stalled = 0 if off < 0.5 * least or added else stalled + 1
             least = min(least, off)

@@ -69,6 +69,11 @@ class KeptProcess:
         return self._arrays.m if self._weight else len(self._rows)
 
     @property
+    def is_degenerate(self) -> bool:
+        """Whether it has weights alone, of functions that stay as they are."""
+        return not self._weight
+
+    @property
     def points(self) -> Any:
         """The points, as rows of inputs."""
         return self._rows[self._arrays.source[: self._arrays.m]] if self._weight else self._rows

@@ -125,7 +125,7 @@ def arrays_of(posterior: Posterior, cap: int, covariances: int) -> tuple[Arrays,
     q = chart.size
     A = empty_arrays(cap if posterior.weight else 0, q, posterior.n_outputs, covariances)
     A.whole[0], n = m, q + m
-    A.S[:, :n, :n] = _covariances(posterior, b, a)
+    A.S[:, :n, :n] = _covariances(posterior, b, a, n)
     A.S[:, q:n, q:n] += K
     A.mu[:, q:n] = (sections @ posterior.alpha).T
     A.K[:m, :m] = K
@@ -133,13 +133,12 @@ def arrays_of(posterior: Posterior, cap: int, covariances: int) -> tuple[Arrays,
     return A, chart
 
 
-def _covariances(posterior: Posterior, b: list[Image], a: list[Image]) -> Floats:
-    """Return <b_p, b_p'> - <a_p, a_p'> of each output, (c, n, n), from images of what it is of.
+def _covariances(posterior: Posterior, b: list[Image], a: list[Image], n: int) -> Floats:
+    """Return <b_p, b_p'> - <a_p, a_p'> of each output, (c, n, n), from images in n columns.
 
     Of what couples two outputs one block is there at a time.
     """
     c = posterior.n_outputs if posterior.is_coupled else 1
-    n = max((image.rows.shape[1] for image in (*b, *a)), default=0)
     own, across = np.zeros((c, n, n)), 0.0
     with blas_for(n):
         parts = [(1.0, b), (-1.0, a)]

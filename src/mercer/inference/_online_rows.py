@@ -48,19 +48,20 @@ def require_units(variances: Floats, likelihood: Likelihood) -> None:
     They may all be 0 beside Gaussian noise that is not; other noise is not asked. One that is too
     large among others is no matter of units, and its row will be skipped.
     """
-    if not len(variances):
-        return
-    least, largest = float(np.min(variances)), float(np.max(variances))
+    some = variances[are_small(variances)]
     noise = likelihood.new_variance if isinstance(likelihood, Gaussian) else np.inf
-    if least <= _LARGEST and max(largest, noise) >= 1.0 / _LARGEST:
+    if not len(variances) or (len(some) and max(np.max(some), noise) >= 1.0 / _LARGEST):
         return
-    wanted = f"more than {1.0 / _LARGEST:.0e}, or such noise, is wanted"
-    if least > _LARGEST:
-        wanted = f"at most {_LARGEST:.0e} is wanted"
+    found = f"more than {_LARGEST:.0e} at all rows, the most"
+    if len(some):
+        found = (
+            f"no more than {np.max(some):.3g} beside noise of {noise:.3g}; {1.0 / _LARGEST:.0e} "
+        )
+        found += "of either is the least"
     raise ValueError(
-        f"the kernel has variances k(x, x) from {least:.3g} to {largest:.3g} at the rows, out of "
-        f"the range of floating point: {wanted}. Look for wrong entries in X and y, standardise "
-        "the columns, or give the targets in other units, with a kernel and a likelihood for these"
+        f"the kernel has variances k(x, x) of {found} that floating point can go on with. Look for "
+        "wrong entries in X and y, standardise the columns, or give the targets in other units, "
+        "with a kernel and a likelihood for these"
     )
 
 

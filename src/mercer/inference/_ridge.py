@@ -78,7 +78,8 @@ class Ridge:
                 if not whole:
                     break
             found = self._found(c, x, u)
-            if found.gap > tol and whole and problem.loss.zone:
+            flat = problem.loss.zone > 0.0 or problem.loss.is_of_labels
+            if found.gap > tol and whole and flat and problem.loss.kind == "linear":
                 x, u, whole = by_interior_points(problem, over, tol, _INSIDE)
                 found = min(found, self._found(c, x, u), key=lambda each: each.gap)
         except KeyboardInterrupt:  # before there was anything, or while it was measured

@@ -2,8 +2,9 @@
 
 Coefficients of functions that are much alike, as the sections of SoR or a column far from 0 beside
 a constant, have covariances as large as the inverse of what the functions differ by: h'S h would
-cancel by that. With cov = |F h|^2 the functions F h have coefficients of covariance 1, beside the
-mean a'h that there is. `pruning_moments` and on-line learning take a posterior apart so.
+cancel by that. With cov = |F h|^2 the functions F h have coefficients of covariance 1 (several
+outputs F_p h those of one F, with covariances of the size of 1), beside the mean a'h that there is.
+`pruning_moments` and on-line learning take a posterior apart so.
 """
 
 from __future__ import annotations
@@ -74,22 +75,22 @@ def charted(posterior: Posterior, rows: Floats) -> tuple[Chart, list[Image], lis
     explicit functions of a degenerate posterior are all of phi.
     """
     first = posterior.n_basis if posterior.weight else 0
-    coef, own = posterior.alpha[first:], np.eye(len(posterior.alpha))[first:]
+    coef, width = posterior.alpha[first:], len(posterior.alpha)
+    own = np.eye(len(coef), width, k=first)
     A, B = posterior._A, posterior._B
     if not len(own) or not B.factors:
         return Chart(coef), B.images(rows), A.images(rows)
     if any(np.any(image.rows) for image in A.images(own)):
         rows = np.vstack([own, rows])  # F = 1: a difference of squares has no root at hand
         return Chart(coef, Dense(np.eye(len(own)))), B.images(rows), A.images(rows)
-    if len(B.factors) == 1 and not first:
+    if len(B.factors) == 1 and not first and B.n_rows <= width:
         F = B.compact[0]
         bases = [np.eye(F.n_rows)]
-    else:  # B_p h = Q_p (R h), with Q_p some rows of an orthogonal matrix, times the root of c
+    else:  # B_p h = Q_p (R h), with Q_p some of the rows of an orthogonal matrix
         images = B.images(own)
-        root = np.sqrt(len(images))
-        Q, R = np.linalg.qr(np.vstack([image.rows for image in images]) / root)
+        Q, R = np.linalg.qr(np.vstack([image.rows for image in images]))
         F = Dense(R)
-        bases = np.split(root * Q, np.cumsum([len(image.rows) for image in images])[:-1])
+        bases = np.split(Q, np.cumsum([len(image.rows) for image in images])[:-1])
     none = np.zeros((A.n_rows, F.n_rows))  # no coefficient of h has an image under A
     b, a = B.images(rows), A.images(rows)
     return (
