@@ -12,18 +12,20 @@ import numpy as np
 import pytest
 
 import mercer
-from mercer import LaplacianProcessRegressor, RelevanceVectorRegressor
+from mercer import LaplacianProcessRegressor, OnlineGPRegressor, RelevanceVectorRegressor
 from mercer.cli.fitting import _for_the_command_line
 from mercer.cli.summary import _INSTEAD, with_options
 from mercer.errors import MercerWarning, TooLargeError
 from mercer.estimators import laplacian_warnings
 from mercer.estimators.greedy_fit import warn_of_gap
+from mercer.estimators.online_bars import warn_of_bars
 from mercer.estimators.search import warn_of_unexplained
 from mercer.evidence import at_bounds
 from mercer.inference._l1_generation import Generation
 from mercer.inference._l1_simplex import UnsolvedError
+from mercer.inference.online import OnlineProcess
 from mercer.kernels import RBF
-from mercer.likelihoods import EpsilonInsensitive
+from mercer.likelihoods import EpsilonInsensitive, Gaussian
 
 FOLDER = Path(mercer.__file__).parent
 PATTERNS = [pattern for pattern, _ in _INSTEAD]
@@ -201,3 +203,24 @@ def test_what_stands_between_two_pieces_of_advice_is_kept():
     said = f"{at_bounds._COUNTED}; this is kept; {at_bounds._ADVICE['df', 'lower']}"
     text = with_options(said)
     assert "should average 1; this is kept; some targets" in text
+
+
+def test_narrow_error_bars_of_a_stream_are_told_of_without_python():
+    model = OnlineGPRegressor()
+    model._chosen_by = 100
+    process = OnlineProcess(RBF(1.0), Gaussian(0.1))
+    with pytest.warns(MercerWarning) as caught:
+        warn_of_bars({"judged": 400.0, "outside": 200.0}, process, model._let_more_choose())
+    assert "n_init=500" in str(caught[0].message)
+    said = with_options(str(caught[0].message))
+    assert said.endswith("these rows. 100 rows have chosen kernel and noise: fit anew to more")
+
+
+def test_rows_that_are_lost_below_the_tolerance_are_told_of_without_python():
+    model = OnlineGPRegressor(RBF(2.0), Gaussian(1e-8)).partial_fit(np.eye(3), np.ones(3))
+    model._lost = {**model._lost, "nats": 400.0, "rows": 400.0}
+    with pytest.warns(MercerWarning, match="Where noise is next to none tol=1e-8") as caught:
+        model._warn_of_losses()
+    said = with_options(str(caught[0].message))
+    assert "and is yet below 1e-06, in units of k(x, x). Columns far from 0" in said
+    assert "tol" not in said

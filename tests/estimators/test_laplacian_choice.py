@@ -185,6 +185,15 @@ def test_a_kernel_is_searched_from_the_values_it_has():
     assert LaplacianProcessRegressor(fixed, n_folds=2).fit(X, y).kernel_ == fixed
 
 
+def test_a_function_without_noise_is_found_by_a_wide_kernel():
+    """That shows after many penalties; a narrow one would have a function for each row."""
+    X = np.random.default_rng(0).uniform(-2, 2, (300, 2))
+    model = LaplacianProcessRegressor(random_state=0).fit(X, function(X))
+    new = np.random.default_rng(1).uniform(-2, 2, (300, 2))
+    assert model.status_ == "certified" and model.n_active_ < 60
+    assert np.std(model.predict(new) - function(new)) < 0.02 * np.std(function(new))
+
+
 def test_the_directions_of_a_search():
     assert free_directions(RBF([1.0, 2.0]), True, True).tolist() == [[1.0], [1.0]]
     assert free_directions(2.0 * RBF([1.0, 2.0]), False, True).shape == (3, 2)

@@ -21,7 +21,7 @@ from mercer import (
 from mercer.errors import MercerWarning
 from mercer.estimators.online_start import sample_of
 from mercer.inference.online import OnlineProcess
-from mercer.kernels import RBF, Linear, Polynomial, Tanh
+from mercer.kernels import RBF, Callable, Linear, Polynomial, Tanh
 from mercer.likelihoods import Gaussian, Laplace, Probit
 
 from .online_cases import (
@@ -312,3 +312,21 @@ def test_a_wrong_entry_among_the_inputs_spoils_no_choice(size, options):
     with pytest.warns(MercerWarning, match=r"1 of 200 rows were skipped, row 10 "):
         labels.fit(wrong, f > 1.0)
     assert np.mean(labels.predict(X[rest]) == (f > 1.0)[rest]) > 0.95
+
+
+def by_length(a, b):
+    return float(np.exp(-0.25 * abs(len(str(a)) - len(str(b)))))
+
+
+@pytest.mark.parametrize(
+    "objects",
+    [np.array(["a", "aa", "aaa"] * 10), np.array([1, 20, 300] * 10), ["a", "aa", "aaa"] * 10],
+    ids=["text", "numbers", "list"],
+)
+@pytest.mark.parametrize("kind", [OnlineGPRegressor, OnlineGPClassifier])
+def test_objects_of_any_kind_choose_hyperparameters(kind, objects):
+    sizes = np.array([1.0, 2.0, 3.0] * 10)
+    y = sizes if kind is OnlineGPRegressor else sizes > 1
+    with warnings.catch_warnings(action="ignore", category=MercerWarning):
+        model = kind(Callable(by_length), max_basis=10).fit(objects, y)
+    assert model.n_basis_ == 3 and np.array_equal(np.round(model.predict(objects)), y)

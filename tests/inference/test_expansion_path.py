@@ -8,12 +8,13 @@ from scipy.special import expit, ndtr
 
 from mercer.inference import _expansion_path, laplacian
 from mercer.inference._calibration import Calibration, calibrate, narrowing
-from mercer.inference._columns import ArrayColumns
+from mercer.inference._columns import ArrayColumns, KernelColumns
 from mercer.inference._expansion_noise import NoiseModel
 from mercer.inference._expansion_path import Comparison, Path, descending, scored_path
 from mercer.inference._expansion_problem import ExpansionProblem
 from mercer.inference._expansion_spread import calibrated_spread
-from mercer.likelihoods import Logistic, Probit
+from mercer.kernels import RBF
+from mercer.likelihoods import Gaussian, Huber, Logistic, Probit
 from mercer.priors import Laplacian, WeightDecay
 
 LINKS = {"soft_margin": (Logistic(), expit), "quadratic_soft_margin": (Probit(), ndtr)}
@@ -140,3 +141,45 @@ def test_an_interrupt_leaves_what_all_folds_were_solved_for(monkeypatch):
 def test_a_value_that_is_no_number_is_not_the_best():
     for values, best in (([np.nan, 1.0, 1.0], 1), ([-np.inf, np.nan, -5.0], 2)):
         assert Path(np.array([3.0, 2.0, 1.0]), np.array(values), np.zeros(3)).best == best
+
+
+def smooth_rows(n=150):
+    """Return rows of a function without noise, and a kernel so wide that its matrix is singular."""
+    rng = np.random.default_rng(1)
+    X = rng.uniform(0, 1, (n, 3))
+    y = 10 * np.sin(np.pi * X[:, 0] * X[:, 1]) + 20 * (X[:, 2] - 0.5) ** 2
+    return X, y - np.mean(y), RBF(2.0)
+
+
+@pytest.mark.parametrize("noise", [Gaussian(1e-4), Huber(1e-3)], ids=["squares", "huber"])
+def test_a_path_ends_where_rounding_leaves_no_proof(noise):
+    X, y, kernel = smooth_rows()
+    problem = ExpansionProblem.of(KernelColumns(kernel, X), noise, y)
+    by = Comparison(problem, np.arange(len(y)) % 3, np.ones(len(y)), NoiseModel(None, noise), 1e-7)
+    penalties = descending(laplacian.largest_penalty(problem), 60)
+    path = scored_path(by, penalties)
+    last = int(np.flatnonzero(np.isfinite(path.values))[-1])
+    assert last < 59 and np.all(np.isfinite(path.values[: last + 1]))
+    for fold in range(3):
+        train = problem.rows(np.flatnonzero(by.folds != fold))
+        founds = laplacian.path(train, penalties[: last + 1], tol=1e-7)
+        assert founds[-1].status == "certified"
+    assert path.best <= last
+
+
+def test_least_squares_never_end_above_what_they_began_with():
+    """Where the Gram matrix is rounding its minimiser is anything, coefficients of 1e10 even."""
+    X, y, kernel = smooth_rows()
+    problem = ExpansionProblem.of(KernelColumns(kernel, X), Gaussian(1.0), y)
+    solver, penalties = (
+        laplacian.Solver(problem),
+        descending(laplacian.largest_penalty(problem), 75),
+    )
+    before = None
+    for lam in penalties[40:]:
+        found = solver.solve(lam)
+        assert found.objective <= 0.5 * y @ y
+        if before is not None:
+            held = before.objective - (before.penalties[0] - lam) * np.sum(np.abs(before.coef))
+            assert found.objective <= held * (1 + 1e-9)
+        before = found

@@ -431,9 +431,9 @@ def test_selection_goes_on_from_the_last_solution_where_a_programme_fails(monkey
             raise UnsolvedError("the linear programme was not solved: Unknown")
         return solve_whole(self, lam)
 
+    monkeypatch.setattr(Generation, "solve", failing)
     first = solve(case.problem(), FeatureSelection, 2.0)
     wanted = solve(case.problem(), FeatureSelection, 1.0, start=first)
-    monkeypatch.setattr(Generation, "solve", failing)
     _, found = path(case.problem(), lams, prior=FeatureSelection)
     assert found.status == wanted.status == "certified"
     assert found.objective == pytest.approx(wanted.objective, rel=1e-6)

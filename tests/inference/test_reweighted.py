@@ -12,7 +12,7 @@ from mercer.inference._l1_generation import Generation
 from mercer.inference._l1_simplex import UnsolvedError
 from mercer.inference.laplacian import solve
 from mercer.kernels import RBF, Tanh
-from mercer.likelihoods import Logistic
+from mercer.likelihoods import Gaussian, Logistic
 from mercer.priors import FeatureSelection, Laplacian
 
 from .expansion_cases import (
@@ -46,6 +46,25 @@ def test_feature_selection_never_rises(name):
     again = solve(problem, FeatureSelection, 0.5, start=found)
     assert again.objective == pytest.approx(found.objective, rel=1e-6)
     assert again.objective <= found.objective * (1 + 1e-12)
+
+
+def test_functions_that_the_laplacian_prior_leaves_out_are_found():
+    """Coefficients far larger than s cost lam |theta_j| there, and no more than the unit here."""
+    rng = np.random.default_rng(3)
+    X = rng.uniform(0, 10, (120, 1))
+    y = np.sin(X[:, 0]) + 1e-3 * rng.standard_normal(120)
+    problem = ExpansionProblem.of(KernelColumns(RBF(3.0), X), Gaussian(1e-6), y)
+    values = []
+    for lam in 10.0 ** np.arange(-4.0, -0.5, 0.25):
+        found = solve(problem, FeatureSelection, lam)
+        assert found.status == "certified"
+        values.append(found.objective)
+        prior = problem.scale(lam), problem.loss.unit
+        own = 0.5 * np.sum((y - found.latent) ** 2)
+        own -= prior[1] * np.sum(np.expm1(-np.abs(found.coef) / prior[0]))
+        assert found.objective == pytest.approx(own, rel=1e-9)
+    # 120 rows of noise leave 60 units, and ten functions or so cost one each
+    assert np.max(values) < 100 * problem.loss.unit
 
 
 @pytest.mark.parametrize("seed", [6, 7, 8, 45, 289])

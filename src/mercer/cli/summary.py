@@ -213,6 +213,10 @@ _INSTEAD = [
         r"Else fit with a larger --max-basis, or, \1 with --forget 0.01",
     ),
     (
+        r"What was left open has been chosen by (.*) rows, and n_init=\S+ takes more\.",
+        r"\1 rows have chosen kernel and noise: fit anew to more",
+    ),
+    (
         r"noise of heavy tails such as StudentT\(\)",
         "--method relevance --robust, gone on with by stream --continue-as,",
     ),
@@ -220,7 +224,8 @@ _INSTEAD = [
         r"from_posterior\(\.\.\., lift='scaled', --max-basis 100\) goes on under the whole kernel",
         "where rows go elsewhere, begin with --method online",
     ),
-    (r"Where noise is next to none tol=1e-8 loses less$", ""),
+    (r"\byet below tol=", "yet below "),
+    (r"Where noise is next to none tol=1e-8 loses less\. ", ""),
     (r"for which there is forget;", "for which there is --forget;"),
     (r"choose them by more rows \(.*\)", "fit anew to more rows"),
     (r", or with more basis vectors, max_basis$", ", or a larger --max-basis"),

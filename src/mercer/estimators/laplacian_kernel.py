@@ -25,8 +25,10 @@ __all__ = ["kernel_for"]
 
 Floats = NDArray[np.float64]
 
-# Rows by which kernels are compared, at the most, and penalties of a path that serves for that.
-_KERNEL_ROWS, _KERNEL_PENALTIES = 1000, 17
+# Rows by which kernels are compared, at the most, and penalties of a path that serve for that: a
+# wide kernel is seen to be the better one only at small penalties where there is little noise, and
+# labels are never without.
+_KERNEL_ROWS, _KERNEL_PENALTIES, _LABEL_PENALTIES = 1000, 30, 17
 
 
 def kernel_for(
@@ -58,7 +60,8 @@ def kernel_for(
     some = rows.some(_KERNEL_ROWS, np.random.default_rng(seed))
     begun = Frame(estimator, kernel, model, seed)
     table, options = begun.table(some), begun.options(estimator.max_active, None)
-    options = options._replace(n_penalties=min(_KERNEL_PENALTIES, estimator.n_penalties))
+    most = _LABEL_PENALTIES if labels else _KERNEL_PENALTIES
+    options = options._replace(n_penalties=min(most, estimator.n_penalties))
     telling = [p for p in range(rows.Y.shape[1]) if tells(table, begun.targets(some, p), options)]
     if not telling:
         return kernel, None

@@ -6,18 +6,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import CalibrationWarning, warn
+from mercer.estimators.online_prequential import interval_before
 from mercer.inference.online import Before, OnlineProcess
 from mercer.likelihoods import Gaussian
 
-__all__ = ["count_outside", "warn_of_bars"]
+__all__ = ["FEWEST", "count_outside", "fade", "warn_of_bars"]
 
 Floats = NDArray[np.float64]
 
-# The half width of a 95% interval, in standard deviations, and the share of rows outside of theirs
-# that is too many: outliers alone are fewer.
-_HALF, _MANY = 1.96, 0.2
-# Rows by which that is judged at the least, and about how many of the last ones count.
-_FEWEST, _LATELY = 200, 1000
+#: Rows by which a stream is judged at the least.
+FEWEST = 200
+# About how many of the last ones count.
+_LATELY = 1000
+# What intervals are to hold, and the share of rows outside of theirs that is too many: outliers
+# alone are fewer.
+_COVERAGE, _MANY = 0.95, 0.2
+
+
+def fade(lost: dict[str, float], count: str, total: str) -> None:
+    """Halve a count of rows, and what was added up of them, once it is much more than lately."""
+    if lost[count] >= 2 * _LATELY:
+        lost[count], lost[total] = lost[count] / 2.0, lost[total] / 2.0
 
 
 def count_outside(
@@ -29,19 +38,18 @@ def count_outside(
 ) -> None:
     """Count rows that were predicted so, and how many lay outside; of Gaussian noise alone.
 
-    They are `judged` and `outside`, changed in place.
+    They are `judged` and `outside`, changed in place. Intervals are of rows of weight 1, and others
+    do not count: whether a weight is of repeated rows or of one with less noise, nobody knows.
     """
     if not isinstance(process.likelihood, Gaussian):
         return
-    noise = process.likelihood.new_variance * process.scale**2
-    if weights is not None:
-        noise = noise / np.asarray(weights)[:, None]
-    off = np.abs(Y - before.mean) > _HALF * np.sqrt(before.var + noise)
+    low, high = interval_before(process.likelihood, process.scale, before, _COVERAGE)
     known = ~np.isnan(before.log_density)  # others were skipped, and told of
+    if weights is not None:
+        known &= np.asarray(weights) == 1.0
     lost["judged"] += float(np.sum(known))
-    lost["outside"] += float(np.sum(off[known])) / Y.shape[1]
-    if lost["judged"] >= 2 * _LATELY:
-        lost["judged"], lost["outside"] = lost["judged"] / 2.0, lost["outside"] / 2.0
+    lost["outside"] += float(np.sum(((Y < low) | (Y > high))[known])) / Y.shape[1]
+    fade(lost, "judged", "outside")
 
 
 def warn_of_bars(lost: dict[str, float], process: OnlineProcess, more: str) -> bool:
@@ -49,7 +57,7 @@ def warn_of_bars(lost: dict[str, float], process: OnlineProcess, more: str) -> b
 
     `more` tells how more rows could choose the model, if any chose it.
     """
-    if lost["judged"] < _FEWEST or lost["outside"] <= _MANY * lost["judged"]:
+    if lost["judged"] < FEWEST or lost["outside"] <= _MANY * lost["judged"]:
         return False
     why = (
         "The function may drift, for which there is forget; or kernel and noise do not suit these "

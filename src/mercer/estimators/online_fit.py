@@ -273,9 +273,10 @@ class LearnsOnline(NoticesLosses):
             if first:
                 self._require_room(rows)
             if begun:
-                if self.max_basis != self._process.rules.max_basis:
+                process = self._process
+                if not process.is_degenerate and self.max_basis != process.rules.max_basis:
                     self._lost = {**self._lost, "nats": 0.0, "rows": 0.0}  # of another basis
-                self._process.obey(**engine_options(self))
+                process.obey(**engine_options(self))
             else:
                 every = self._with_waiting(rows)
                 start = self._complete(X, rows.Y.shape[1])

@@ -46,8 +46,10 @@ def factor_of(lift: bool | str, posterior: Posterior) -> float:
                 MercerWarning,
             )
         return likeliest
-    few = posterior.n_basis < _FEW
-    if likeliest > _UNLIKE**2 if few else not 1.0 / _UNLIKE < likeliest < _UNLIKE:
+    low, high = 1.0 / _UNLIKE, _UNLIKE
+    if posterior.n_basis < _FEW:
+        low, high = 0.0, _UNLIKE**2
+    if not low <= likeliest <= high:
         error = "narrow" if likeliest > 1.0 else "wide"
         warn(
             f"lift=True goes on under {posterior.kernel!r}, and the function is likeliest under "

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mercer.errors import MercerWarning, warn
-from mercer.estimators.online_bars import count_outside, warn_of_bars
+from mercer.estimators.online_bars import FEWEST, count_outside, fade, warn_of_bars
 from mercer.estimators.online_process import HasOnlineProcess
 from mercer.evidence.target_sums import constant_log_density
 from mercer.inference.online import Before
@@ -21,8 +21,6 @@ __all__ = ["NO_LOSSES", "NoticesLosses"]
 _MUCH = 0.3
 # What is below this part of k(x, x) is left out by default, and nobody has asked for it.
 _TOL = 1e-6
-# Rows by which that is judged at the least, and about how many of the last ones count.
-_FEWEST, _LATELY = 200, 1000
 # Nats that the log density of a row, on average, is less than a constant's at the least for a
 # warning: what a good model loses while it learns its first rows comes to less.
 _BELOW = 0.1
@@ -75,8 +73,7 @@ class NoticesLosses(HasOnlineProcess):
         if is_plain or not np.any(before.log_density < self._constant() - _WILD):
             lost["nats"] += cost / len(process.scale)
             lost["rows"] += len(Y)
-        if lost["rows"] >= 2 * _LATELY:
-            lost["nats"], lost["rows"] = lost["nats"] / 2.0, lost["rows"] / 2.0
+        fade(lost, "rows", "nats")
         self._lost = lost
         return before
 
@@ -99,7 +96,7 @@ class NoticesLosses(HasOnlineProcess):
         left out of it because that was asked for.
         """
         lost, room = self._lost, self._process.n_basis < self.max_basis
-        if lost["rows"] < _FEWEST or (room and (self.tol > _TOL or self.novelty != "geometry")):
+        if lost["rows"] < FEWEST or (room and (self.tol > _TOL or self.novelty != "geometry")):
             return 0.0
         rate = lost["nats"] / lost["rows"]
         return rate if rate >= _MUCH else 0.0
@@ -115,8 +112,8 @@ class NoticesLosses(HasOnlineProcess):
                 f"of the last {lost['rows']:.0f} rows, each has lost {rate:.2g} nats on average, "
                 "though there is room for more basis vectors: what these leave of a row counts "
                 f"beside the noise, and is yet below tol={self.tol:g}, in units of k(x, x). "
-                "Columns far from 0, or of large numbers, do that to linear and polynomial "
-                "kernels: standardise them. Where noise is next to none tol=1e-8 loses less",
+                "Where noise is next to none tol=1e-8 loses less. Columns far from 0, or of large "
+                "numbers, do that to linear and polynomial kernels: standardise them",
                 MercerWarning,
             )
             return
@@ -163,7 +160,7 @@ class NoticesLosses(HasOnlineProcess):
     def _warn_of_constant(self) -> None:
         """Warn once if a constant would have predicted all rows so far better."""
         lost, process = self._lost, self._process
-        if lost["no_constant"] or process.n_seen < _FEWEST:
+        if lost["no_constant"] or process.n_seen < FEWEST:
             return
         constant, own = self._constant(), process.mean_log_density
         if not own < constant - _BELOW:

@@ -155,7 +155,7 @@ def _moderate(rows: Rows) -> Rows:
     One of them is no reason to refuse all others: when it is learned it is told of.
     """
     some = _are_near(rows.Y, _LARGEST)
-    if rows.X.dtype != object:
+    if rows.X.ndim == 2 and np.issubdtype(rows.X.dtype, np.number):  # else they are objects
         some &= _are_near(rows.X, _WRONG)
     return taken(rows, np.flatnonzero(some)) if some.any() else rows
 

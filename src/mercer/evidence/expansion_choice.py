@@ -9,7 +9,13 @@ from mercer.evidence.expansion_fit import COARSE, fit_targets, solve_for
 from mercer.evidence.expansion_targets import Chosen, Options, Targets
 from mercer.evidence.expansion_untold import why_none_compared, why_untold
 from mercer.inference._columns import Columns
-from mercer.inference._expansion_path import Comparison, Path, descending, scored_path
+from mercer.inference._expansion_path import (
+    Comparison,
+    Path,
+    descending,
+    ends_in_rounding,
+    scored_path,
+)
 from mercer.inference._expansion_problem import ExpansionProblem
 from mercer.inference._first_penalty import first_penalty, rounding_of_first, slope_bound
 from mercer.likelihoods import Likelihood
@@ -22,6 +28,9 @@ Floats = NDArray[np.float64]
 # Estimates of noise that shapes the loss, each from the residuals of the one before, and the
 # change that is none.
 _ROUNDS, _SAME = 4, 0.02
+# The gap of solutions along a path that ends where rounding leaves no proof (`ends_in_rounding`):
+# less than the default tol, so that the fit to all rows, which are more, has its certificate.
+_PROVED = 1e-7
 
 
 def choose(columns: Columns, targets: Targets, options: Options, judge: bool = False) -> Chosen:
@@ -108,7 +117,8 @@ def _chosen(columns: Columns, targets: Targets, options: Options, now: Likelihoo
         return Chosen(float(penalties[0]), now, untold=why)
     if options.like is not None:
         return _at_place_of(options.like, penalties, now)
-    by = Comparison(problem, targets.folds, targets.weights, model, COARSE, options.max_active)
+    tol = _PROVED if ends_in_rounding(problem, options.prior) else COARSE
+    by = Comparison(problem, targets.folds, targets.weights, model, tol, options.max_active)
     path = scored_path(by, penalties)
     found = _at(path, path.best, now)
     if why is not None:

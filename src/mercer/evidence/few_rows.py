@@ -1,4 +1,4 @@
-"""Noise that few rows have left none of, since length scales can follow them one by one."""
+"""Warning of noise that has vanished because rows are few: length scales can follow each."""
 
 from __future__ import annotations
 

@@ -25,8 +25,9 @@ from mercer.inference._expansion_choice import held_out, held_out_functions
 from mercer.inference._expansion_noise import NoiseModel
 from mercer.inference._expansion_problem import Expansion, ExpansionProblem
 from mercer.inference._expansion_spread import calibrated_spread
+from mercer.priors import Laplacian
 
-__all__ = ["Comparison", "Path", "descending", "scored_path"]
+__all__ = ["Comparison", "Path", "descending", "ends_in_rounding", "scored_path"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -106,6 +107,17 @@ def scored_path(by: Comparison, penalties: Floats) -> Path:
 def descending(most: float, count: int) -> Floats:
     """Return so many penalties from the largest down, five to a decade."""
     return np.asarray(most * 10.0 ** (-np.arange(count) / _DECADE))
+
+
+def ends_in_rounding(problem: ExpansionProblem, prior: laplacian.Prior) -> bool:
+    """Whether a path has no penalties beyond those of which the gap can be proved.
+
+    Those of squares and Huber's loss have not: the gap grows as the penalty falls, with the
+    rounding of residuals beside it, until solutions are anything. Elsewhere a gap may be missing
+    for other reasons.
+    """
+    loss = problem.loss
+    return prior is Laplacian and loss.kind in ("squares", "quadratic") and not loss.is_of_labels
 
 
 class _Work:
@@ -234,16 +246,18 @@ class _Work:
 
     def path(self) -> Path:
         """Return what there is."""
-        room = self._has_room()
-        judged = np.where(room, self.values, -np.inf)
+        certified = self._are_certified()
+        judged, room = self.values, self.by.max_active is None or bool(np.any(certified))
+        if self.by.max_active is not None:
+            judged = np.where(certified, self.values, -np.inf)
+        elif ends_in_rounding(self.by.problem, self.by.model.prior) and np.any(certified):
+            last = np.flatnonzero(certified)[-1]
+            judged = np.where(np.arange(len(certified)) <= last, self.values, -np.inf)
         calibrations = self.calibrations if self._calibrates else None
-        whole = self.is_whole
-        return Path(self.penalties, judged, self.active, calibrations, whole, bool(np.any(room)))
+        return Path(self.penalties, judged, self.active, calibrations, self.is_whole, room)
 
-    def _has_room(self) -> NDArray[np.bool_]:
-        """Return for each penalty whether `max_active` has not cut off the solution of a fold."""
+    def _are_certified(self) -> NDArray[np.bool_]:
+        """Return for each penalty whether the solutions of all folds are."""
         count = len(self.penalties)
-        if self.by.max_active is None:
-            return np.ones(count, dtype=bool)
         statuses = [[one.status for one in self.solutions[fold][:count]] for fold in self.used]
         return np.asarray(np.all(np.array(statuses) == "certified", axis=0))

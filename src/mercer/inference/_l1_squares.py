@@ -122,7 +122,8 @@ class Squares:
         # c is 0 where targets are centred, to rounding of what it is a sum of, or exactly
         least = _ROUNDING / _EXACT * np.sqrt(np.diagonal(self._G)) * self._norm
         size = np.where(penalties > 0.0, penalties, np.maximum(np.abs(self._c), least) + TINY)
-        best = np.inf
+        start, best = coef, np.inf
+        part = begun = self._columns.times(start)
         for _ in range(1 + _AGAIN):
             found = minimise_l1(self._G, c, penalties, start=coef).coef
             found, times, slopes = self._corrected(found, penalties, size)
@@ -135,9 +136,14 @@ class Squares:
                 break
             # c - G theta as the residuals have it: G alone has told it with its rounding
             c = slopes + self._G @ found
+        solved = self._solved(coef, part, penalties)
+        if best > _EXACT:  # where the Gram matrix tells next to nothing F may even have risen
+            before = self._solved(start, begun, penalties)
+            if not solved.objective <= before.objective:
+                coef, solved = start, before
         if keep:
             self._coef = coef
-        return self._solved(coef, part, penalties)
+        return solved
 
     def _corrected(
         self, coef: Floats, penalties: Floats, size: Floats

@@ -8,7 +8,8 @@
     C(theta, beta) = sum_i w_i loss_i(f_i) + sum_j lam_j |theta_j|,   lam_j = lam exp(-|theta_j|/s)
 
 with lam = unit/s makes F no larger, and smaller unless theta is stationary. There are many such
-points; the first problem is that of the Laplacian prior, from whose solution it goes on.
+points; the first problem is that of the Laplacian prior, from whose solution it goes on, and from
+those for smaller penalties, if these are lower.
 
 At a stationary point C is the least there is with its own penalties. How much less C could be is
 what the dual of the last problem certifies: a certificate of stationarity, not of a global minimum.
@@ -35,6 +36,9 @@ _ROUNDS = 200
 _NONE = 1e-6
 # F may fall by this part of the tolerance and count as stationary.
 _SETTLED = 1e-3
+# Penalties, as parts of lam, of Laplacian solutions that are tried after that for lam, each if the
+# one before it was of use.
+_RICHER = (1e-2, 1e-4, 1e-6)
 # F is next to nothing in units of the loss of f = m.
 _NOTHING = 1e-6
 _TINY = float(np.finfo(float).tiny)
@@ -62,7 +66,7 @@ def solve_reweighted(
     lam : float
         Positive; the scale of the prior is unit/lam.
     start : Expansion, optional
-        Where to begin: the solution for the Laplacian prior without it. Its latent values are
+        Where to begin: solutions for the Laplacian prior without it. Its latent values are
         those of its coefficients in this problem.
     report : function, optional
         Called with each solution.
@@ -75,16 +79,10 @@ def solve_reweighted(
             return best._replace(status="interrupted")
     else:
         best = work.measured(start)
-    try:
-        for _ in range(_ROUNDS):
-            best = work.followed(best)
-            if report is not None:
-                report(best)
-            if best.status != "":
-                return best
-    except KeyboardInterrupt:
-        return best._replace(status="interrupted")
-    return best._replace(status="stopped")
+    best = work.settled(best, report)
+    if start is not None or best.status != "certified" or problem.loss.is_of_labels:
+        return best
+    return work.from_richer(best, report)
 
 
 class _Reweighting:
@@ -93,6 +91,44 @@ class _Reweighting:
     def __init__(self, problem: ExpansionProblem, generation: Generation, lam: float) -> None:
         self.problem, self.generation, self.lam = problem, generation, lam
         self.size, self.scale = generation.columns.size, problem.scale(lam)
+
+    def settled(self, best: Expansion, report: Callable[[Expansion], None] | None) -> Expansion:
+        """Return the stationary point to which tangents lead, with a status."""
+        try:
+            for _ in range(_ROUNDS):
+                best = self.followed(best)
+                if report is not None:
+                    report(best)
+                if best.status != "":
+                    return best
+        except KeyboardInterrupt:
+            return best._replace(status="interrupted")
+        return best._replace(status="stopped")
+
+    def from_richer(self, best: Expansion, report: Callable[[Expansion], None] | None) -> Expansion:
+        """Return a lower stationary point if Laplacian solutions with more functions are lower.
+
+        The prior has no more than its unit against a function, and the Laplacian one lam |theta_j|:
+        where coefficients are far larger than s it leaves out functions that the rows ask for, and
+        tangents do not bring them back. Labels ask for no large ones.
+        """
+        for share in _RICHER:
+            try:
+                found = self.generation.solve(share * self.lam)
+            except UnsolvedError:
+                break
+            if found.status == "interrupted":
+                return best._replace(status="interrupted")
+            richer = self.expansion(found, best.n_passes + found.n_passes)
+            if richer.objective >= best.objective:
+                break
+            lower = self.settled(richer, report)
+            if lower.status == "stopped":  # next to no noise, and what is proved is worth more
+                break
+            best = lower
+            if best.status == "interrupted":
+                break
+        return best
 
     def followed(self, best: Expansion) -> Expansion:
         """Return the solution after one more problem, with a status if it is the last."""

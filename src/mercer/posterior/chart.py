@@ -91,10 +91,10 @@ def charted(posterior: Posterior, rows: Floats) -> tuple[Chart, list[Image], lis
         Q, R = np.linalg.qr(np.vstack([image.rows for image in images]))
         F = Dense(R)
         bases = np.split(Q, np.cumsum([len(image.rows) for image in images])[:-1])
-    none = np.zeros((A.n_rows, F.n_rows))  # no coefficient of h has an image under A
     b, a = B.images(rows), A.images(rows)
+    none = [np.zeros((len(i.rows), F.n_rows)) for i in a]  # no coefficient of h has one under A
     return (
         Chart(coef, F),
         [i._replace(rows=np.hstack([Q, i.rows])) for Q, i in zip(bases, b, strict=True)],
-        [i._replace(rows=np.hstack([none[: len(i.rows)], i.rows])) for i in a],
+        [i._replace(rows=np.hstack([zeros, i.rows])) for zeros, i in zip(none, a, strict=True)],
     )

@@ -18,7 +18,15 @@ from scipy.linalg.lapack import dtpttr, dtrttp
 from mercer.linalg import inverse_lower, mirror_lower, solve_lower
 from mercer.registry import storable
 
-__all__ = ["Dense", "Factor", "FactorSet", "InverseTriangular", "RowBlock", "frozen"]
+__all__ = [
+    "Dense",
+    "Factor",
+    "FactorSet",
+    "InverseTriangular",
+    "RowBlock",
+    "frozen",
+    "products_of",
+]
 
 Floats = NDArray[np.float64]
 
@@ -274,14 +282,7 @@ class FactorSet:
 
     def products(self, Phi: Floats) -> Floats:
         """Return <F_p phi_i, F_q phi_j> for the rows phi of Phi, shape (n, c, n, c)."""
-        n, images = len(Phi), self.images(Phi)
-        if len(images) == 1:
-            return np.asarray(images[0].rows.T @ images[0].rows).reshape(n, 1, n, 1)
-        out = np.zeros((n, self.c, n, self.c))
-        for p, U in enumerate(images):
-            for q, V in enumerate(images):
-                out[:, p, :, q] = U.product(V)
-        return out
+        return products_of(self.images(Phi), len(Phi), self.c)
 
     @property
     def compact(self) -> list[Factor]:
@@ -310,6 +311,17 @@ class FactorSet:
     def nbytes(self) -> int:
         """How much memory the factors take."""
         return sum(F.nbytes for F in self.factors)
+
+
+def products_of(images: list[Image], n: int, c: int) -> Floats:
+    """Return the products (n, c, n, c) of what c factors, or none, have made of n rows."""
+    if len(images) == 1:
+        return np.asarray(images[0].rows.T @ images[0].rows).reshape(n, 1, n, 1)
+    out = np.zeros((n, c, n, c))
+    for p, U in enumerate(images):
+        for q, V in enumerate(images):
+            out[:, p, :, q] = U.product(V)
+    return out
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:

@@ -16,6 +16,7 @@ from scipy.linalg.lapack import dpstrf
 from mercer.errors import NotPositiveDefiniteError
 from mercer.linalg import cholesky, solve_lower
 from mercer.posterior.chart import Chart, charted
+from mercer.posterior.factors import products_of
 from mercer.posterior.pruning_linear import REDUNDANT
 
 if TYPE_CHECKING:
@@ -125,11 +126,8 @@ def _moments(posterior: Posterior, L: Floats, V: Floats) -> Moments:
     rows[:, :m] = V
     chart, b, a = charted(posterior, rows)
     r = chart.size
-    S = np.zeros((r + k, c, r + k, c))
-    for sign, images in ((1.0, b), (-1.0, a)):
-        for p, one in enumerate(images):
-            for q, other in enumerate(images):
-                S[:, p, :, q] += sign * one.product(other)
+    S = products_of(b, r + k, c)
+    S -= products_of(a, r + k, c)
     N = S[r:, :, r:].copy()
     flat = S.reshape((r + k) * c, (r + k) * c)
     index = np.arange(r * c, (r + k) * c)
