@@ -226,7 +226,9 @@ def test_a_fit_of_which_nothing_is_proved_is_not_told_to_raise_tol(monkeypatch):
     model = LaplacianProcessRegressor(
         RBF(1.0), Laplace(0.1), prior="feature_selection", prior_scale=1.0, optimizer=None
     )
-    with pytest.warns(ConvergenceWarning, match="proved is 1; try a smaller prior_scale") as caught:
+    with pytest.warns(
+        ConvergenceWarning, match="proved is 1; standardise columns.*a smaller prior_scale"
+    ) as caught:
         model.fit(X, X[:, 0])
     said = with_options(str(caught[0].message))
     assert said.endswith("a smaller --prior-scale, or another --kernel or --likelihood")

@@ -110,7 +110,8 @@ def warn_of_status(own: Any, fits: list[Fitted]) -> None:
         if own.max_active is not None:
             remedy = "raise max_active, or tol"
         elif own.gap_ >= 1.0:  # the solver gave up before there was a proof of anything
-            remedy = "try a smaller prior_scale, or another kernel or likelihood"
+            remedy = "standardise columns far from 0, or try "
+            remedy += "a smaller prior_scale, or another kernel or likelihood"
     shown = f"{own.gap_:.3g}"
     if float(shown) <= own.tol < own.gap_:
         shown = f"just above that, {own.gap_:.9g}"

@@ -243,8 +243,9 @@ def _programmes_in_words(lam: float) -> Iterator[None]:
         yield
     except UnsolvedError as failed:
         raise ValueError(
-            f"{failed}, with penalties down to {lam:.3g}. A smaller prior_scale, another kernel, "
-            "or noise of another size or kind may make it one that can be"
+            f"{failed}, with penalties down to {lam:.3g}. Standardise columns far from 0. A "
+            "smaller prior_scale, another kernel, or noise of another size or kind may make it one "
+            "that can be"
         ) from failed
 
 
