@@ -17,6 +17,7 @@ from mercer.experiments import sparsity as by_priors
 from mercer.experiments.comparison import Comparison, Run, _measured, compare
 from mercer.experiments.contenders import (
     DENSE,
+    EXACT,
     PEER,
     RELEVANT,
     SPARSE,
@@ -138,6 +139,14 @@ def test_choices_are_made_by_few_rows_and_all_are_fitted():
     y = X[:, 0] > 0
     model = _by_folds(SVC(), {"C": [1.0, 2.0]}, "accuracy", X, y)
     assert model.C in (1.0, 2.0) and model.shape_fit_ == (1100, 1)
+
+
+def test_an_exact_process_keeps_the_noise_that_few_rows_chose():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, (1100, 1))
+    model = EXACT.numbers(X, 10.0 * np.sin(X[:, 0]) + 3.0 * rng.standard_normal(1100))
+    assert model.posterior_.n_basis == 1100
+    assert model.likelihood_.noise == pytest.approx(9.0, rel=0.1)
 
 
 def test_options_that_fail_in_a_fold_are_not_told_of():

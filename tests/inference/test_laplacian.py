@@ -415,7 +415,7 @@ def test_a_programme_that_cannot_be_solved(prior, monkeypatch):
         raise UnsolvedError("the linear programme was not solved: Unknown")
 
     monkeypatch.setattr(Generation, "solve", failing)
-    words = r"was not solved: Unknown, with penalties down to 0\.5\. Standardise columns far from 0\. A smaller prior_scale"
+    words = r"was not solved: Unknown, with penalties down to 0\.5\. .* A smaller prior_scale"
     with pytest.raises(ValueError, match=words):
         solve(Case("laplace").problem(), prior, 0.5)
     with pytest.raises(ValueError, match=words):

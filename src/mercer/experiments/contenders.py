@@ -124,7 +124,10 @@ def _own(model: Any) -> Callable[[Floats, NDArray[Any]], Any]:
         some = _some(len(y))
         fitted = clone(model).fit(X[some], y[some])
         if len(y) > _CHOICE_ROWS:
-            fitted = clone(model).set_params(kernel=fitted.kernel_, optimizer=None).fit(X, y)
+            known = {"kernel": fitted.kernel_, "optimizer": None}
+            if isinstance(model, GPRegressor):  # the others choose their noise all the same
+                known["likelihood"] = fitted.likelihood_
+            fitted = clone(model).set_params(**known).fit(X, y)
         return fitted
 
     return fit
