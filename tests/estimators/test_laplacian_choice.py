@@ -326,3 +326,19 @@ def test_open_huber_noise_has_the_units_of_the_targets():
         for c in (1.0, 2.0**-13, 2.0**13)
     ]
     np.testing.assert_allclose(found, found[0], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("prior", "sd"),
+    [("laplacian", 0.03), ("feature_selection", 0.03), ("feature_selection", 1e-3)],
+)
+def test_little_noise_is_found(prior, sd):
+    """Shrinkage leaves more: feature selection, which does not shrink, finds its own."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, (120, 1))
+    y = np.sin(2.0 * X[:, 0]) + sd * rng.standard_normal(120)
+    model = LaplacianProcessRegressor(prior=prior, random_state=0).fit(X, y)
+    assert np.sqrt(model.likelihood_.noise) == pytest.approx(sd, rel=0.5)
+    new = np.linspace(-2.8, 2.8, 200)[:, None]
+    mean, std = model.predict(new, return_std=True)
+    assert np.max(np.abs(mean - np.sin(2.0 * new[:, 0])) / std) < 3.0

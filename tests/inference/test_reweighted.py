@@ -171,3 +171,23 @@ def test_an_interruption_before_the_first_tangent_proves_nothing(monkeypatch):
     monkeypatch.setattr(Generation, "solve", second)
     found = solve(problem, FeatureSelection, 0.5)
     assert found.status == "interrupted" and found.dual == 0.0 < found.objective
+
+
+@pytest.mark.parametrize("broken", [1e-2, 1e-4])
+def test_an_interrupt_of_a_richer_start_leaves_what_was_proved(monkeypatch, broken):
+    rng = np.random.default_rng(3)
+    X = rng.uniform(0, 10, (120, 1))
+    y = np.sin(X[:, 0]) + 1e-3 * rng.standard_normal(120)
+    problem = ExpansionProblem.of(KernelColumns(RBF(3.0), X), Gaussian(1e-6), y)
+    whole = Generation.solve
+
+    def interrupted(self, lam):
+        if np.ndim(lam) == 0 and lam < 1.5 * broken:
+            raise KeyboardInterrupt
+        return whole(self, lam)
+
+    monkeypatch.setattr(Generation, "solve", interrupted)
+    found = solve(problem, FeatureSelection, 1.0)
+    assert found.status == "interrupted" and np.isfinite(found.objective) and len(found.indices)
+    f = problem.columns.take(found.indices) @ found.coef
+    np.testing.assert_allclose(found.latent, f, atol=1e-8)

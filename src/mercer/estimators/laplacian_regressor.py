@@ -127,9 +127,10 @@ class LaplacianProcessRegressor(LaplacianProcess, BayesianRegressor):
         `posteriors_`, and `predictive_` has them side by side.
     path_ : dict
         "penalty", "value" (the mean log density of held-out rows, -infinity where they need more
-        than `max_active`) and "n_active" along the path on which the penalty was chosen; None if it
-        was given, if nothing could be told of it, which is warned of, or if it was taken from
-        another function's after Ctrl-C. Labels that are calibrated have one of a given penalty too.
+        than `max_active`, or rounding leaves no proof) and "n_active" along the path on which the
+        penalty was chosen; None if it was given, if nothing could be told of it, which is warned
+        of, or if it was taken from another function's after Ctrl-C. Labels that are calibrated have
+        one of a given penalty too.
     history_ : dict
         "theta" and "value" of each kernel that was tried; "objective" names the values. "status"
         is how that search ended: "converged", "stopped" after `max_iter`, "interrupted", or "fixed"

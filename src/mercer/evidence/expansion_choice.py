@@ -9,6 +9,7 @@ from mercer.evidence.expansion_fit import COARSE, fit_targets, solve_for
 from mercer.evidence.expansion_targets import Chosen, Options, Targets
 from mercer.evidence.expansion_untold import why_none_compared, why_untold
 from mercer.inference._columns import Columns
+from mercer.inference._expansion_noise import unit_of
 from mercer.inference._expansion_path import (
     Comparison,
     Path,
@@ -18,7 +19,7 @@ from mercer.inference._expansion_path import (
 )
 from mercer.inference._expansion_problem import ExpansionProblem
 from mercer.inference._first_penalty import first_penalty, rounding_of_first, slope_bound
-from mercer.likelihoods import Likelihood
+from mercer.likelihoods import Gaussian, Likelihood
 from mercer.priors import FeatureSelection, Laplacian, WeightDecay
 
 __all__ = ["choose", "larger", "tells"]
@@ -28,6 +29,8 @@ Floats = NDArray[np.float64]
 # Estimates of noise that shapes the loss, each from the residuals of the one before, and the
 # change that is none.
 _ROUNDS, _SAME = 4, 0.02
+# Noise of a feature selection that is less than this part of what shrinkage left it is found again.
+_LESS = 0.5
 # The gap of solutions along a path that ends where rounding leaves no proof (`ends_in_rounding`):
 # less than the default tol, so that the fit to all rows, which are more, has its certificate.
 _PROVED = 1e-7
@@ -49,7 +52,7 @@ def choose(columns: Columns, targets: Targets, options: Options, judge: bool = F
         plain, now = _noise_of_laplacian(columns, targets, options)
         if not plain.is_whole or (plain.path is not None and plain.untold):
             return plain._replace(now=now)  # of noise that tells nothing no penalty follows
-        return choose(columns, targets.with_noise(spec=now), options, judge)
+        return _with_own_noise(columns, targets, options, now, judge)
     settles = options.settles and targets.shapes_the_loss
     chosen = _chosen(columns, targets, options, now)
     for _ in range(_ROUNDS - 1 if settles else 0):
@@ -64,6 +67,31 @@ def choose(columns: Columns, targets: Targets, options: Options, judge: bool = F
             break
         now = found
         chosen = _chosen(columns, targets, options, now)
+    return chosen
+
+
+def _with_own_noise(
+    columns: Columns, targets: Targets, options: Options, now: Likelihood, judge: bool
+) -> Chosen:
+    """Return what is chosen under feature selection, which does not shrink what it keeps.
+
+    Where there is little noise, that of a Laplacian prior, `now`, is far more.
+    """
+    chosen = choose(columns, targets.with_noise(spec=now), options, judge)
+    if not options.settles or options.prior_scale is not None or not isinstance(now, Gaussian):
+        return chosen
+    for _ in range(_ROUNDS):
+        if not chosen.is_whole or chosen.path is None:
+            break
+        problem = targets.problem(columns, now)
+        solution = solve_for(problem, chosen.penalty, options._replace(tol=COARSE, report=None))
+        if solution.status == "interrupted":
+            return chosen._replace(is_whole=False)
+        own = targets.model(options, now).of(problem, solution, chosen.penalty)
+        if not isinstance(own, Gaussian) or unit_of(own) > _LESS * unit_of(now):
+            break
+        now = own
+        chosen = choose(columns, targets.with_noise(spec=now), options, judge)
     return chosen
 
 

@@ -8,8 +8,8 @@
     C(theta, beta) = sum_i w_i loss_i(f_i) + sum_j lam_j |theta_j|,   lam_j = lam exp(-|theta_j|/s)
 
 with lam = unit/s makes F no larger, and smaller unless theta is stationary. There are many such
-points; the first problem is that of the Laplacian prior, from whose solution it goes on, and from
-those for smaller penalties, if these are lower.
+points; the first problem is that of the Laplacian prior, from whose solution it goes on, and, of
+least squares, from those for smaller penalties, if these are lower.
 
 At a stationary point C is the least there is with its own penalties. How much less C could be is
 what the dual of the last problem certifies: a certificate of stationarity, not of a global minimum.
@@ -80,7 +80,8 @@ def solve_reweighted(
     else:
         best = work.measured(start)
     best = work.settled(best, report)
-    if start is not None or best.status != "certified" or problem.loss.is_of_labels:
+    # of other losses it takes too long, and those of labels ask for no large coefficients
+    if start is not None or best.status != "certified" or problem.loss.kind != "squares":
         return best
     return work.from_richer(best, report)
 
@@ -110,20 +111,22 @@ class _Reweighting:
 
         The prior has no more than its unit against a function, and the Laplacian one lam |theta_j|:
         where coefficients are far larger than s it leaves out functions that the rows ask for, and
-        tangents do not bring them back. Labels ask for no large ones.
+        tangents do not bring them back.
         """
         for share in _RICHER:
             try:
                 found = self.generation.solve(share * self.lam)
             except UnsolvedError:
                 break
+            except KeyboardInterrupt:  # before there is anything to return
+                return best._replace(status="interrupted")
             if found.status == "interrupted":
                 return best._replace(status="interrupted")
             richer = self.expansion(found, best.n_passes + found.n_passes)
             if richer.objective >= best.objective:
                 break
             lower = self.settled(richer, report)
-            if lower.status == "stopped":  # next to no noise, and what is proved is worth more
+            if lower.status == "stopped":  # what is proved is worth more
                 break
             best = lower
             if best.status == "interrupted":

@@ -314,7 +314,7 @@ class FactorSet:
 
 
 def products_of(images: list[Image], n: int, c: int) -> Floats:
-    """Return the products (n, c, n, c) of what c factors, or none, have made of n rows."""
+    """Return the products (n, c, n, c) of images of n rows under c factors, or under none: 0."""
     if len(images) == 1:
         return np.asarray(images[0].rows.T @ images[0].rows).reshape(n, 1, n, 1)
     out = np.zeros((n, c, n, c))
