@@ -7,9 +7,10 @@ import warnings
 import numpy as np
 import pytest
 
-from mercer import LaplacianProcessRegressor
+from mercer import LaplacianProcessClassifier, LaplacianProcessRegressor
 from mercer.cli.summary import with_options
-from mercer.errors import MercerWarning, UndeterminedWarning
+from mercer.errors import ConvergenceWarning, MercerWarning, UndeterminedWarning
+from mercer.estimators import laplacian_kernel
 from mercer.estimators.laplacian_rows import merged
 from mercer.evidence.pattern_search import free_directions, search_kernel
 from mercer.kernels import RBF, Matern, Tanh
@@ -342,3 +343,42 @@ def test_little_noise_is_found(prior, sd):
     new = np.linspace(-2.8, 2.8, 200)[:, None]
     mean, std = model.predict(new, return_std=True)
     assert np.max(np.abs(mean - np.sin(2.0 * new[:, 0])) / std) < 3.0
+
+
+def test_a_path_ends_where_rounding_leaves_no_proof_and_the_fit_is_certified():
+    """Without noise held-out rows like penalties best that are too small for any proof."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3, 3, (200, 1))
+    y = np.sin(2.0 * X[:, 0])
+    model = LaplacianProcessRegressor(RBF(1.0), Huber(), optimizer=None, n_penalties=60).fit(X, y)
+    assert model.status_ == "certified"
+    new = np.linspace(-2.9, 2.9, 100)[:, None]
+    assert np.max(np.abs(model.predict(new) - np.sin(2.0 * new[:, 0]))) < 2e-3
+
+
+def test_kernels_for_labels_are_compared_by_shorter_paths(monkeypatch):
+    counts, chosen = {}, laplacian_kernel.choose
+
+    def counting(columns, targets, options, judge):
+        counts.setdefault(targets.of_labels, set()).add(options.n_penalties)
+        return chosen(columns, targets, options, judge=judge)
+
+    monkeypatch.setattr(laplacian_kernel, "choose", counting)
+    X = np.random.default_rng(0).uniform(-3, 3, (40, 1))
+    options = {"n_folds": 2, "max_iter": 1}
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
+        LaplacianProcessRegressor(RBF(1.0), **options).fit(X, np.sin(X[:, 0]))
+        LaplacianProcessClassifier(RBF(1.0), **options).fit(X, X[:, 0] > 0)
+    assert counts == {False: {30}, True: {17}}
+
+
+def test_noise_does_not_collapse_where_functions_could_follow_single_rows():
+    """Residuals of a kernel that is much too narrow are next to none."""
+    rng = np.random.default_rng(0)
+    X, new = rng.uniform(-3, 3, (80, 2)), rng.uniform(-3, 3, (500, 2))
+    y, observed = (np.sin(x[:, 0]) + 0.2 * rng.normal(size=len(x)) for x in (X, new))
+    options = {"prior": "feature_selection", "optimizer": None}
+    with warnings.catch_warnings(action="ignore", category=MercerWarning):
+        model = LaplacianProcessRegressor(RBF(0.3), **options).fit(X, y)
+    low, high = model.predict_interval(new, coverage=0.95)
+    assert np.mean((low < observed) & (observed < high)) > 0.9

@@ -192,3 +192,19 @@ def test_classes_that_were_not_compared_have_their_own_shares(prior, loss, monke
     rates = np.mean(model.predict_proba(X), axis=0)
     np.testing.assert_allclose(rates, [0.1, 0.2, 0.7], atol=0.05)
     assert model.score(X, y) > 0.8
+
+
+def test_ctrl_c_while_feature_selection_finds_its_noise_keeps_the_choice(monkeypatch):
+    X, y = rows()
+    options = {"prior": "feature_selection", "optimizer": None, "n_folds": 3}
+    whole = LaplacianProcessRegressor(KERNEL, **options).fit(X, y)
+    solved = expansion_choice.solve_for
+
+    def interrupted(problem, penalty, own):
+        return solved(problem, penalty, own)._replace(status="interrupted")
+
+    monkeypatch.setattr(expansion_choice, "solve_for", interrupted)
+    with pytest.warns(ConvergenceWarning, match="best by the folds that were done"):
+        model = LaplacianProcessRegressor(KERNEL, **options).fit(X, y)
+    assert model.status_ == "interrupted"
+    np.testing.assert_allclose(model.predict(X), whole.predict(X), rtol=1e-6)

@@ -19,8 +19,9 @@ from mercer import (
 from mercer.errors import CalibrationWarning, MercerWarning
 from mercer.estimators.online_bars import count_outside
 from mercer.estimators.online_loss import NO_LOSSES
+from mercer.estimators.online_rows import NumberRows
 from mercer.inference.online import Before, OnlineProcess
-from mercer.kernels import RBF
+from mercer.kernels import RBF, Tanh
 from mercer.likelihoods import Gaussian, Laplace
 
 NARROW = "of the last .* rows lay outside the intervals .* error bars are too narrow"
@@ -108,3 +109,25 @@ def test_outliers_labels_and_other_noise_are_not_judged_by_it():
     assert not any("hold 95%" in text for text in texts_of(lambda: heavy.partial_fit(X, y)))
     labels = OnlineGPClassifier(RBF(1.0))
     assert not texts_of(lambda: labels.fit(X, np.random.default_rng(0).integers(0, 2, 800)))
+
+
+def test_where_the_kernel_is_no_covariance_there_is_no_lift():
+    first = LaplacianProcessRegressor(Tanh(1.0, 0.5), optimizer=None).fit(*rows(200, -3.0, 0.0))
+    model = OnlineGPRegressor.from_posterior(first.posterior_, first.likelihood_)
+    (text,) = texts_of(lambda: model.partial_fit(*rows(600, -3.0, 6.0)))
+    assert "they stay: fit it anew to rows from wherever they come" in text
+
+
+def test_single_rows_are_judged_as_tables_are():
+    X, y = rows(400)
+    model = OnlineGPRegressor(RBF(1.0), Gaussian(1e-4), mean="zero", optimizer=None)
+    model.partial_fit(X[:1], y[:1])
+    del model._target_sums  # without which they are not compared with a constant
+    single = NumberRows(model, 0.95)
+
+    def learn():
+        for i in range(1, 400):
+            single.learn(X[i : i + 1], float(y[i]))
+
+    (text,) = texts_of(learn)
+    assert "error bars are too narrow" in text

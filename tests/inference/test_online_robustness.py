@@ -141,7 +141,7 @@ def test_a_row_that_is_too_large_is_skipped_and_the_others_are_learned(likelihoo
     sane_rest = other.learn(X[rest], Y[rest])
     assert np.flatnonzero(np.isnan(before.log_density)) == [wrong]
     assert np.all(np.isfinite(before.mean)) and np.all(before.var >= 0.0)
-    assert np.all(np.isfinite(before.var)) and before.var[wrong] > 1e100
+    assert before.mean[wrong] == 0.0 and before.var[wrong] == 1e140
     np.testing.assert_allclose(before.mean[rest], sane_rest.mean, rtol=1e-8, atol=1e-10)
     np.testing.assert_allclose(process.posterior().mean(X), other.posterior().mean(X), rtol=1e-8)
 

@@ -8,9 +8,9 @@ import pytest
 from mercer.inference import LatentProblem, ep, sparse_ep
 from mercer.inference._online_sweeps import first_sites, refine
 from mercer.inference.online import OnlineProcess
-from mercer.kernels import RBF
+from mercer.kernels import RBF, Polynomial
 from mercer.likelihoods import Custom, Gaussian, Laplace, Logistic, Poisson, Probit, StudentT
-from mercer.means import Constant
+from mercer.means import Constant, Linear
 
 KERNEL = 1.5 * RBF(0.9)
 MEAN = Constant(0.3, estimate=None)
@@ -153,6 +153,26 @@ def test_rows_that_were_skipped_stay_out():
     assert np.all(np.isfinite(sites.precision)) and np.all(np.isfinite(sites.shift))
     assert np.all(sites.precision[skipped] == 0) and np.all(sites.shift[skipped] == 0)
     assert np.all(sites.precision[~skipped] > 0)
+
+
+def test_rows_too_large_to_learn_stay_out_with_their_weights():
+    """By a kernel too large there, and by a mean."""
+    likelihood = Laplace(0.3)
+    X, Y, weights = rows(likelihood, n=20)
+    rest = np.arange(20) != 7
+    for kernel, mean in (
+        (Polynomial(2, 1.0), Constant(0.3, estimate=None)),
+        (RBF(), Linear(0.0, [1e10, 0.0], estimate=None)),
+    ):
+        large = np.array(X)
+        large[7] = 1e305
+        found = []
+        for x, y, w in ((large, Y, weights), (X[rest], Y[rest], weights[rest])):
+            process = OnlineProcess(kernel, likelihood, mean, max_basis=30)
+            refined = refine(process, x, y, w, process.learn(x, y, w), 50)
+            found.append(refined.process.posterior())
+        np.testing.assert_allclose(found[0].mean(NEW), found[1].mean(NEW), rtol=1e-6, atol=1e-8)
+        np.testing.assert_allclose(found[0].var(NEW), found[1].var(NEW), rtol=1e-5, atol=1e-8)
 
 
 def test_repeating_counts_rows_twice():

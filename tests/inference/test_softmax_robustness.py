@@ -18,7 +18,8 @@ from mercer.inference.softmax import SoftmaxProblem
 from mercer.kernels import RBF
 from mercer.likelihoods import Logistic
 from mercer.posterior import Dense, InverseTriangular
-from mercer.posterior.factors import FactorSet, RowBlock
+from mercer.posterior.factor_set import FactorSet
+from mercer.posterior.factors import RowBlock
 
 from .softmax_cases import make, value_of, with_gram
 

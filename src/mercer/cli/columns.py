@@ -101,7 +101,8 @@ class TableColumn:
         unseen = list(dict.fromkeys(text for text in texts if text not in known))
         if not unseen:
             return
-        known_ones = f"it knows {listed([repr(level) for level in self.levels], 10)}"
+        known_ones = f"it knows {listed([repr(level) for level in self.levels], 10)}. "
+        known_ones += "A new one needs a new `mercer fit` to rows that have it"
         if not table.word:
             raise InputError(
                 f"column {self.name!r} has {unseen[0]!r}, a category that the model has not seen; "

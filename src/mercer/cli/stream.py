@@ -261,7 +261,7 @@ class _Stream:
         rate = estimator._loss_a_row()
         if rate == 0.0 or not self.state.learned:
             return ""
-        why = "small" if estimator.n_basis_ >= estimator.max_basis else "coarse"
+        why = "coarse" if estimator._has_room else "small"
         return f"; a row loses {rate:.2g} nats to a basis that is too {why}"
 
 

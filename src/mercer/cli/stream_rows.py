@@ -93,6 +93,8 @@ class RowReader:
         if absent:
             shown = listed([repr(name) for name in absent], 10)
             hint = table.found_instead_of(absent[0]) if len(absent) == 1 else ""
+            if len(absent) == len(self.model.columns):
+                hint += ". Is it a row? The header must be the first line, and come each time anew"
             raise InputError(
                 f"the first line lacks the column{'s' if len(absent) > 1 else ''} {shown} of the "
                 f"model{hint}"

@@ -64,10 +64,10 @@ def warn_of_bars(lost: dict[str, float], process: OnlineProcess, more: str) -> b
         f"rows. {more}"
     )
     if process.is_degenerate:
-        why = (
-            "A posterior of few functions knows nothing far from these, and they stay: "
-            "from_posterior(..., lift='scaled', max_basis=100) goes on under the whole kernel"
-        )
+        way = "fit it anew to rows from wherever they come"
+        if process.kernel.is_mercer:
+            way = "from_posterior(..., lift='scaled', max_basis=100) goes on under the whole kernel"
+        why = f"A posterior of few functions knows nothing far from these, and they stay: {way}"
     warn(
         f"{lost['outside'] / lost['judged']:.0%} of the last {lost['judged']:.0f} rows lay outside "
         f"the intervals that were to hold 95% of them: error bars are too narrow. {why}".rstrip(),

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mercer.compute import heard, row_blocks
-from mercer.errors import ConvergenceWarning, MercerWarning, warn
+from mercer.errors import ConvergenceWarning, warn
 from mercer.estimators.memory import require_basis, require_sweeps
 from mercer.estimators.nested import column_names
 from mercer.estimators.online_lift import factor_of
@@ -150,7 +150,7 @@ class LearnsOnline(NoticesLosses):
             posterior, link, lift=factor_of(lift, posterior), max_basis=max_basis, **options
         )
         model.kernel = model.kernel_ = process.kernel
-        if process.rules.max_basis > 0:
+        if not process.is_degenerate:
             model.max_basis = process.rules.max_basis  # a lift leaves out redundant points
         model.likelihood_ = link
         model.mean_ = posterior.mean_function
@@ -167,55 +167,27 @@ class LearnsOnline(NoticesLosses):
         """Learn rows until all are, or Ctrl-C is heard.
 
         Returns what was predicted of each, and whether Ctrl-C was heard: it may have come while
-        the last of them were learned. If `numbers` says which they are to the user, -1 for one of
-        an earlier call, there is a warning of those that were skipped, and one if a constant would
-        have done better or error bars are too narrow; and always one if the basis is too small.
+        the last of them were learned. `numbers` says which they are to the user, as `_warn_of` has
+        it; without it they were learned before, and nothing but the basis can be told of.
         """
         process, n, stop = self._process, len(rows.Y), threading.Event()
+        again = numbers is None
         self._posterior = None
         parts = [Before(*(np.empty((0, rows.Y.shape[1])),) * 2, np.empty(0))]
         with heard(stop):
             for some in row_blocks(n, _BLOCK):
                 weights = None if rows.weights is None else rows.weights[some]
-                parts.append(self._learned(rows.X[some], rows.Y[some], weights))
+                parts.append(self._learned(rows.X[some], rows.Y[some], weights, again))
                 if (some.start * _LINES) // n < (some.stop * _LINES) // n:
                     tell(report, f"row {some.stop} of {n}, {process.n_basis} basis vectors")
                 if stop.is_set():
                     break
         before = Before(*(np.concatenate(each) for each in zip(*parts, strict=True)))
-        if numbers is not None:  # else the rows are known, and were predicted before
-            self._warn_of_skipped(before, numbers)
-            self._warn_of_constant()
-        self._warn_of_losses()
-        if numbers is not None:
-            self._warn_of_bars()
-        return before, stop.is_set()
-
-    def _warn_of_skipped(self, before: Before, numbers: Whole | None = None) -> None:
-        """Warn of rows that could not be learned; without `numbers` there is one, and it is known.
-
-        What has come of it is that nothing was learned of these rows, and all of the others.
-        """
-        skipped = np.flatnonzero(np.isnan(before.log_density))
-        if not skipped.size:
-            return
-        n = len(before.log_density)
-        if n == 1:
-            which = "the row was skipped"
-            why = "its target has probability 0 wherever the process can be, or tells nothing that "
-            why += "a Gaussian could hold; or it, or k(x, x) at the inputs, is"
+        if again:
+            self._warn_of_losses()
         else:
-            first = "one of an earlier call"
-            if numbers is not None and numbers[skipped[0]] >= 0:
-                first = f"row {numbers[skipped[0]]} (counted from 0)"
-            which = f"{skipped.size} of {n} rows were skipped, {first} the first"
-            why = "their targets have probability 0 wherever the process can be, or tell nothing "
-            why += "that a Gaussian could hold; or they, or k(x, x) at the inputs, are"
-        warn(
-            f"{which}: under {self.likelihood_!r} {why} too large for floating point. Look for "
-            "wrong entries; a likelihood with noise learns from any row of moderate size",
-            MercerWarning,
-        )
+            self._warn_of(before, numbers)
+        return before, stop.is_set()
 
     def _sweep(self, rows: Rows, before: Before, report: Report | None) -> bool:
         """Go over the rows again; return whether that was not broken off."""
@@ -274,8 +246,8 @@ class LearnsOnline(NoticesLosses):
                 self._require_room(rows)
             if begun:
                 process = self._process
-                if not process.is_degenerate and self.max_basis != process.rules.max_basis:
-                    self._lost = {**self._lost, "nats": 0.0, "rows": 0.0}  # of another basis
+                if self.max_basis != process.rules.max_basis:
+                    self._forget_losses()
                 process.obey(**engine_options(self))
             else:
                 every = self._with_waiting(rows)

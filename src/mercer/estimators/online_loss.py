@@ -1,19 +1,24 @@
-"""Warnings of an on-line process: of its basis and error bars, and that a constant does better."""
+"""Warnings of an on-line process: rows skipped, its basis, its error bars, a better constant."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mercer.errors import MercerWarning, warn
 from mercer.estimators.online_bars import FEWEST, count_outside, fade, warn_of_bars
 from mercer.estimators.online_process import HasOnlineProcess
+from mercer.estimators.options import require_count
 from mercer.evidence.target_sums import constant_log_density
+from mercer.inference._online_rules import LEAST
 from mercer.inference.online import Before
-from mercer.likelihoods import Custom, Likelihood, StudentT
+from mercer.likelihoods import Custom, Gaussian, Likelihood, StudentT
 
 __all__ = ["NO_LOSSES", "NoticesLosses"]
+
+Whole = NDArray[np.intp]
 
 # Nats that a row loses of a function at the least for a warning. Errors of the function were half
 # as large again and more then, in all that was looked at, and next to those of a larger basis at
@@ -27,7 +32,9 @@ _BELOW = 0.1
 # Nats that the density of a single row is less than a constant's if it is an outlier, ten standard
 # deviations or so from what was predicted: what it costs says nothing of the basis.
 _WILD = 50.0
-
+# Noise below this part of k(x, x) is next to none: what rows say beyond `tol` counts beside it.
+_EXACT = 1e-5
+_HELD = "held at 1e-4 of the targets' variance or so (Gaussian(Parameter(..., fixed=True)))"
 
 #: What has been lost of no rows.
 NO_LOSSES = dict.fromkeys(
@@ -58,15 +65,49 @@ class NoticesLosses(HasOnlineProcess):
     _lost: dict[str, float] = NO_LOSSES
     _chosen_by: int = 0
 
-    def _learned(self, X: Any, Y: Any, weights: Any) -> Before:
-        """Let the process learn some rows, and count what they cost."""
+    @property
+    def _has_room(self) -> bool:
+        """Whether the basis may have more vectors than it has."""
+        return self._process.n_basis < self.max_basis
+
+    def prune(self, n: int) -> float:
+        """Remove basis vectors of this model, by `criterion`, until n are left.
+
+        Parameters
+        ----------
+        n : int
+            How many to keep. Rows that come later may bring their number back to `max_basis`.
+
+        Returns
+        -------
+        float
+            What that cost: the divergence of the process before from that after, in nats. It is
+            also added to `projection_loss_`.
+        """
+        process = self._require_begun()
+        require_count("n", n, 1)
+        loss = process.prune(n)
+        self._posterior = None
+        self._forget_losses()
+        return loss
+
+    def _forget_losses(self) -> None:
+        """Count what is lost from here on: what was lost before was of another basis."""
+        self._lost = {**self._lost, "nats": 0.0, "rows": 0.0}
+
+    def _learned(self, X: Any, Y: Any, weights: Any, again: bool = False) -> Before:
+        """Let the process learn some rows, and count what they cost.
+
+        If it learns them `again`, it has predicted them before.
+        """
         process, lost = self._process, dict(self._lost)
         start = process.projection_loss
         before = process.learn(X, Y, weights)
         is_weighted = weights is not None and bool(np.any(weights != 1.0))
         if is_weighted:
             lost["no_constant"] = 1.0
-        count_outside(lost, before, Y, weights, process)
+        if not again:
+            count_outside(lost, before, Y, weights, process)
         cost = process.projection_loss - start
         # what has cost nothing need not be asked for outliers, which takes time row by row
         is_plain = is_weighted or cost == 0.0
@@ -95,11 +136,48 @@ class NoticesLosses(HasOnlineProcess):
         It is not where few rows are there to judge by, or while the basis has room and rows are
         left out of it because that was asked for.
         """
-        lost, room = self._lost, self._process.n_basis < self.max_basis
-        if lost["rows"] < FEWEST or (room and (self.tol > _TOL or self.novelty != "geometry")):
+        lost, is_asked = self._lost, self.tol > _TOL or self.novelty != "geometry"
+        if lost["rows"] < FEWEST or (self._has_room and is_asked):
             return 0.0
         rate = lost["nats"] / lost["rows"]
         return rate if rate >= _MUCH else 0.0
+
+    def _warn_of(self, before: Before, numbers: Whole | None = None) -> None:
+        """Warn of what new rows show, which were predicted so.
+
+        `numbers` says which they are to the user, -1 for one of an earlier call; of a single row
+        it is not needed.
+        """
+        self._warn_of_skipped(before, numbers)
+        self._warn_of_losses()
+        self._warn_of_constant()
+        self._warn_of_bars()
+
+    def _warn_of_skipped(self, before: Before, numbers: Whole | None) -> None:
+        """Warn of rows that could not be learned.
+
+        What has come of it is that nothing was learned of these rows, and all of the others.
+        """
+        skipped = np.flatnonzero(np.isnan(before.log_density))
+        if not skipped.size:
+            return
+        n = len(before.log_density)
+        if n == 1:
+            which = "the row was skipped"
+            why = "its target has probability 0 wherever the process can be, or tells nothing that "
+            why += "a Gaussian could hold; or it, or k(x, x) at the inputs, is"
+        else:
+            first = "one of an earlier call"
+            if numbers is not None and numbers[skipped[0]] >= 0:
+                first = f"row {numbers[skipped[0]]} (counted from 0)"
+            which = f"{skipped.size} of {n} rows were skipped, {first} the first"
+            why = "their targets have probability 0 wherever the process can be, or tell nothing "
+            why += "that a Gaussian could hold; or they, or k(x, x) at the inputs, are"
+        warn(
+            f"{which}: under {self.likelihood_!r} {why} too large for floating point. Look for "
+            "wrong entries; a likelihood with noise learns from any row of moderate size",
+            MercerWarning,
+        )
 
     def _warn_of_losses(self) -> None:
         """Warn if too much is lost: once, and again where it has come to four times as much."""
@@ -107,12 +185,14 @@ class NoticesLosses(HasOnlineProcess):
         if rate == 0.0 or rate < 4.0 * lost["told"]:
             return
         self._lost = {**lost, "told": rate, "bars_told": 1.0}
-        if self._process.n_basis < self.max_basis:
+        if self._has_room:
+            floor = self._process.rules.floor
+            less = "where noise is next to none tol=1e-8 loses less, and " if floor > LEAST else ""
             warn(
                 f"of the last {lost['rows']:.0f} rows, each has lost {rate:.2g} nats on average, "
                 "though there is room for more basis vectors: what these leave of a row counts "
-                f"beside the noise, and is yet below tol={self.tol:g}, in units of k(x, x). "
-                "Where noise is next to none tol=1e-8 loses less. Columns far from 0, or of large "
+                f"beside the noise, and is yet below tol={floor:g}, in units of k(x, x): {less}"
+                f"noise that is {_HELD} follows rows less closely. Columns far from 0, or of large "
                 "numbers, do that to linear and polynomial kernels: standardise them",
                 MercerWarning,
             )
@@ -139,6 +219,11 @@ class NoticesLosses(HasOnlineProcess):
         rows = self._chosen_by
         if not rows or (self.kernel is not None and self.likelihood is not None):
             return ""
+        process = self._process
+        if isinstance(process.likelihood, Gaussian):
+            signal = np.mean(process.kernel.diag(process.points)) if process.n_basis else 0.0
+            if process.likelihood.new_variance < _EXACT * signal:
+                return f"The noise that was found is next to none: let it be {_HELD}. "
         return (
             f"What was left open has been chosen by {rows} rows, and n_init={max(500, 2 * rows)} "
             "takes more. "
@@ -166,7 +251,6 @@ class NoticesLosses(HasOnlineProcess):
         if not own < constant - _BELOW:
             return
         self._lost = {**lost, "no_constant": 1.0, "bars_told": 1.0}
-        room = process.n_basis < self.max_basis
         warn(
             f"the {process.n_seen} rows so far had a log density of {own:.3g} on average when they "
             f"were predicted, and a constant with their mean and deviation has {constant:.3g}: "
@@ -175,6 +259,6 @@ class NoticesLosses(HasOnlineProcess):
             f"may drift, for which there is forget; {self._name_the_mean()}or kernel and noise do "
             "not suit these rows: choose them by more rows (fit, or, if they are left open, a "
             "larger n_init), with n_restarts=5"
-            + ("" if room else ", or with more basis vectors, max_basis"),
+            + ("" if self._has_room else ", or with more basis vectors, max_basis"),
             MercerWarning,
         )

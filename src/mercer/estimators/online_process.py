@@ -1,4 +1,4 @@
-"""What an on-line estimator shows of its process: posterior, basis, sums, and pruning."""
+"""What an on-line estimator shows of its process: posterior, basis and sums."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 from sklearn.exceptions import NotFittedError
 
 from mercer.estimators.online_options import require_posterior
-from mercer.estimators.options import require_count
 from mercer.estimators.process import FittedProcess
 from mercer.estimators.state import StorableEstimator
 from mercer.inference.online import OnlineProcess
@@ -96,26 +95,6 @@ class HasOnlineProcess(StorableEstimator, FittedProcess):
     def log_evidence_(self) -> float:
         """The log predictive density of all rows, each given those before it, added up."""
         return self._require_begun().log_evidence
-
-    def prune(self, n: int) -> float:
-        """Remove basis vectors of this model, by `criterion`, until n are left.
-
-        Parameters
-        ----------
-        n : int
-            How many to keep. Rows that come later may bring their number back to `max_basis`.
-
-        Returns
-        -------
-        float
-            What that cost: the divergence of the process before from that after, in nats. It is
-            also added to `projection_loss_`.
-        """
-        process = self._require_begun()
-        require_count("n", n, 1)
-        loss = process.prune(n)
-        self._posterior = None
-        return loss
 
     def to_state(self) -> dict[str, Any]:
         """Return the parameters and the fitted attributes; the posterior is made anew."""

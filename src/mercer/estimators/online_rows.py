@@ -48,13 +48,8 @@ def _learned(estimator: LearnsOnline, x: Floats, Y: Floats, weight: float) -> tu
     estimator._require_begun()
     estimator._posterior = None
     before = estimator._learned(x, Y, None if weight == 1.0 else np.array([weight]))
-    skipped = bool(np.isnan(before.log_density[0]))
-    if skipped:
-        estimator._warn_of_skipped(before)
-    estimator._warn_of_losses()
-    estimator._warn_of_constant()
-    estimator._warn_of_bars()
-    return before, not skipped
+    estimator._warn_of(before)
+    return before, not np.isnan(before.log_density[0])
 
 
 class NumberRows:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from mercer.compute import blas_for, map_tiles, row_blocks
 from mercer.kernels import Kernel
 
-__all__ = ["ArrayColumns", "Columns", "JoinedColumns", "KernelColumns", "column_blocks"]
+__all__ = ["ArrayColumns", "Columns", "JoinedColumns", "KernelColumns", "taken_in_pieces"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -237,8 +237,11 @@ class JoinedColumns:
         )
 
 
-def column_blocks(columns: Columns, indices: Indices | None = None) -> Iterator[Floats]:
-    """Yield some of the columns, all by default, in blocks (n, 256) at the most."""
+def taken_in_pieces(
+    columns: Columns, indices: Indices | None = None
+) -> Iterator[tuple[Indices, Floats]]:
+    """Yield pieces of some numbers of columns, all by default, and these, (n, 256) at the most."""
     some = np.arange(columns.size) if indices is None else indices
     for start in range(0, len(some), _PIECE):
-        yield columns.take(some[start : start + _PIECE])
+        piece = some[start : start + _PIECE]
+        yield piece, columns.take(piece)

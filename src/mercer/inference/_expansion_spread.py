@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.inference._calibration import Calibration, surest
-from mercer.inference._columns import column_blocks
+from mercer.inference._columns import taken_in_pieces
 from mercer.inference._expansion_posterior import Spread, spread_under
 from mercer.inference._expansion_problem import Expansion, ExpansionProblem
 from mercer.inference._expansion_reduced import Reduced
@@ -102,5 +102,5 @@ def _mean_square(problem: ExpansionProblem, indices: Indices) -> float:
     """
     columns = Reduced(problem).problem.columns
     weights = problem.weighted(np.ones(problem.n))
-    total = sum(float(np.sum(weights @ some**2)) for some in column_blocks(columns, indices))
+    total = sum(float(np.sum(weights @ A**2)) for _, A in taken_in_pieces(columns, indices))
     return total / float(np.sum(weights)) or 1.0

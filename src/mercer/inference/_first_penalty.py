@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.inference._columns import Columns, column_blocks
+from mercer.inference._columns import Columns, taken_in_pieces
 from mercer.inference._expansion_problem import ExpansionProblem
 from mercer.inference._expansion_reduced import Reduced
 from mercer.inference._largest_penalty import TOLERANCE, largest_penalty
@@ -28,7 +28,7 @@ def first_penalty(problem: ExpansionProblem, prior: type[CoefficientPrior]) -> f
     # lam^2/unit theta^2 outweighs the loss along all functions
     weights = problem.weighted(np.ones(problem.n))
     trace = _typical_curvature(problem) * sum(
-        float(np.sum(weights @ some**2)) for some in column_blocks(problem.columns)
+        float(np.sum(weights @ A**2)) for _, A in taken_in_pieces(problem.columns)
     )
     return float(np.sqrt(trace * problem.loss.unit))
 
@@ -81,7 +81,7 @@ def _reduced_slope_bound(problem: ExpansionProblem) -> float:
 
 def _slope_along(columns: Columns, size: Floats) -> float:
     """Return the largest slope along columns of pulls that are all as large as `size` (n,)."""
-    return max((float(np.max(size @ np.abs(some))) for some in column_blocks(columns)), default=0.0)
+    return max((float(np.max(size @ np.abs(A))) for _, A in taken_in_pieces(columns)), default=0.0)
 
 
 def _greatest_pulls(problem: ExpansionProblem, rest: ExpansionProblem) -> Floats:

@@ -108,7 +108,10 @@ class Newton:
             if (nearest <= _EXACT or settled) and not falls:
                 break
             target = self._target(coef, f, slopes, penalties, share)
+            before = coef, f
             coef, f, length = self._step(coef, f, target, penalties)
+            if of_labels and stalled and length == 1.0:
+                coef, f = self._further(*before, coef, f, penalties)
             if length == 1.0:
                 # beside curvature that goes the same way, were it the least that is added
                 floor = min(_LEAST, 1e-4 * value / whole) if of_labels else _LEAST
@@ -173,6 +176,24 @@ class Newton:
         target = np.zeros(len(coef))
         target[work] = minimise_l1(G, c, penalties[work], start=coef[work]).coef
         return target
+
+    def _further(
+        self, start: Floats, ahead: Floats, coef: Floats, f: Floats, penalties: Floats
+    ) -> tuple[Floats, Floats]:
+        """Return coefficients and f further along the move from a start, doubled as long as F falls.
+
+        Where all labels but a few are certain the curvature is that which is added, and steps are
+        short beside the way there is.
+        """
+        move, way = coef - start, f - ahead
+        here = self.problem.value(f) + float(penalties @ np.abs(coef))
+        for _ in range(_BISECTIONS):
+            along, between = coef + move, f + way
+            there = self.problem.value(between) + float(penalties @ np.abs(along))
+            if not there < here * (1.0 - _ROUNDING):
+                break
+            coef, f, here, move, way = along, between, there, 2.0 * move, 2.0 * way
+        return coef, f
 
     def _step(
         self, coef: Floats, f: Floats, target: Floats, penalties: Floats

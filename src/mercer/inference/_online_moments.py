@@ -18,7 +18,8 @@ from mercer.linalg.recursion import Arrays, empty_arrays, symmetric
 from mercer.means import Mean
 from mercer.posterior import Basis, Dense, InverseTriangular, Posterior
 from mercer.posterior.chart import Chart, charted
-from mercer.posterior.factors import Factor, Image, RowBlock
+from mercer.posterior.factor_set import Image
+from mercer.posterior.factors import Factor, RowBlock
 
 __all__ = ["arrays_of", "as_posterior", "grown", "n_covariances", "packed", "refresh", "unpacked"]
 

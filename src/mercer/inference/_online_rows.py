@@ -15,7 +15,7 @@ from mercer.likelihoods import Gaussian, Likelihood
 from mercer.linalg.recursion import Arrays, Block, Rules, recursion
 from mercer.linalg.smoothing import SITES
 
-__all__ = ["are_small", "block_of", "learn_rows", "prior_variances", "require_units"]
+__all__ = ["block_of", "fitting", "learn_rows", "prior_variances", "require_units"]
 
 Floats = NDArray[np.float64]
 
@@ -37,7 +37,7 @@ def prior_variances(kernel: Kernel, X: Any) -> Floats:
     return variances
 
 
-def are_small(variances: Floats) -> NDArray[np.bool_]:
+def _are_small(variances: Floats) -> NDArray[np.bool_]:
     """Return which prior variances have squares that are doubles."""
     return np.asarray(variances <= _LARGEST)  # NaN is not
 
@@ -48,7 +48,7 @@ def require_units(variances: Floats, likelihood: Likelihood) -> None:
     They may all be 0 beside Gaussian noise that is not; other noise is not asked. One that is too
     large among others is no matter of units, and its row will be skipped.
     """
-    some = variances[are_small(variances)]
+    some = variances[_are_small(variances)]
     noise = likelihood.new_variance if isinstance(likelihood, Gaussian) else np.inf
     if not len(variances) or (len(some) and max(np.max(some), noise) >= 1.0 / _LARGEST):
         return
@@ -100,33 +100,36 @@ def learn_rows(A: Arrays, rules: Rules, block: Block, likelihood: Likelihood) ->
     The points there are have the first columns of the block's kernel matrix, in their order. One
     compiled loop for each run of rows that the likelihood's `compiled_site` takes (`_takes`). Of
     all others a call of `Tilted.moments` for each step of each row. Rows too large for floating
-    point (`_fits`) are predicted, and skipped.
+    point (`fitting`) are skipped.
     """
     old, n, site = A.m, len(block.y), likelihood.compiled_site()
-    fits, takes = _fits(block), np.zeros(n, dtype=bool)
+    fits = fitting(block.variances, block.features, block.offsets)
+    skipped = ~fits & (block.weights > 0)
+    block.mean[skipped], block.spread[skipped], block.log_density[skipped] = 0.0, _LARGEST, np.nan
+    takes = np.zeros(n, dtype=bool)
     if site is not None and recursion().COMPILED:
         takes = fits & _takes(site, block)
     ends = [0, *(np.flatnonzero(np.diff(takes)) + 1), n]
     for start, end in pairwise(ends):
         if site is None or not takes[start]:
-            for i in start + np.flatnonzero(block.weights[start:end] > 0):
-                _learn_row(A, rules, block, likelihood, int(i), old, bool(fits[i]))
+            for i in start + np.flatnonzero((block.weights > 0)[start:end] & fits[start:end]):
+                _learn_row(A, rules, block, likelihood, int(i), old)
             continue
-        # rows without a weight are passed over
-        later = block.weights.copy() if end < n else block.weights
-        later[end:] = 0.0
-        run, done = block._replace(weights=later), start
+        run, done = Block(*(each[:end] for each in block)), start
         while done < end:
             done = recursion().advance(A, rules, run, SITES.index(site[0]), site[1], old, done)
             if A.whole[2]:
                 refresh(A)
 
 
-def _fits(block: Block) -> NDArray[np.bool_]:
-    """Return which rows have prior variances and functions whose squares are doubles, (b,)."""
-    small = np.all(np.abs(block.features) <= np.sqrt(_LARGEST), axis=1)
-    small &= np.all(np.isfinite(block.offsets), axis=1)
-    return np.asarray(small & are_small(block.variances))
+def fitting(variances: Floats, features: Floats, offsets: Floats) -> NDArray[np.bool_]:
+    """Return which rows have a mean, and prior variances and functions whose squares are doubles.
+
+    The parameters are those of `block_of`.
+    """
+    small = np.all(np.abs(features) <= np.sqrt(_LARGEST), axis=1)
+    small &= np.all(np.isfinite(offsets), axis=1)
+    return np.asarray(small & _are_small(variances))
 
 
 def _takes(site: tuple[str, Floats], block: Block) -> NDArray[np.bool_]:
@@ -152,9 +155,9 @@ def _takes(site: tuple[str, Floats], block: Block) -> NDArray[np.bool_]:
 
 
 def _learn_row(
-    A: Arrays, rules: Rules, block: Block, likelihood: Likelihood, i: int, old: int, fits: bool
+    A: Arrays, rules: Rules, block: Block, likelihood: Likelihood, i: int, old: int
 ) -> None:
-    """Do what the compiled `advance` does for one row, or skip it unless it fits."""
+    """Do what the compiled `advance` does for one row."""
     loop = recursion()
     weight, variance = block.weights[i], float(block.variances[i])
     steps = 1 if isinstance(likelihood, Gaussian) else int(min(np.ceil(weight), _STEPS))
@@ -166,11 +169,6 @@ def _learn_row(
         A.e[: A.n_features] = block.features[i]
         gamma = loop.predict(A, variance, rules.floor)
         mean, var = A.mean + block.offsets[i], gamma + A.spread
-        if not fits:
-            block.mean[i] = np.where(np.isfinite(mean), mean, 0.0)
-            block.spread[i] = np.where(var >= 0.0, np.minimum(var, _LARGEST), _LARGEST)
-            block.log_density[i] = np.nan
-            break
         log_z, A.q[:], slopes = tilted.moments(mean, np.broadcast_to(var, mean.shape))
         A.r[:] = slopes[: len(A.r)]
         if step == 0:

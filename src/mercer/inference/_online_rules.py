@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from mercer.linalg.recursion import CRITERIA, NOVELTIES, Rules
 
-__all__ = ["require_defaults", "rules_of"]
+__all__ = ["LEAST", "require_defaults", "rules_of"]
 
-# The least variance of a point given the others, in units of k(x, x): with it Q is right to many
-# digits, and with less than the first to none. Q has entries as large as its inverse.
-_LEAST, _FLOOR = 1e-8, 1e-6
+# The least variance of a point given the others, in units of k(x, x): with the second Q is right to
+# many digits, and with less than the first to none. Q has entries as large as its inverse.
+LEAST, _FLOOR = 1e-8, 1e-6
 
 
 def rules_of(max_basis: int, tol: float, novelty: str, criterion: str, forget: float) -> Rules:
@@ -17,7 +17,7 @@ def rules_of(max_basis: int, tol: float, novelty: str, criterion: str, forget: f
         _position("criterion", criterion, CRITERIA),
         _position("novelty", novelty, NOVELTIES),
     )
-    floor = max(min(float(tol), _FLOOR), _LEAST) if novelty == "geometry" else _FLOOR
+    floor = max(min(float(tol), _FLOOR), LEAST) if novelty == "geometry" else _FLOOR
     return Rules(int(max_basis), *choices, float(tol), floor, 1.0 - float(forget))
 
 

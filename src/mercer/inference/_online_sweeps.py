@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.inference import sparse_ep
-from mercer.inference._online_rows import are_small, prior_variances
+from mercer.inference._online_rows import fitting, prior_variances
 from mercer.inference._online_takeover import joined
 from mercer.inference.online import Before, OnlineProcess
 from mercer.posterior import Basis
@@ -90,11 +90,13 @@ def refine(
         )
     s = process.scale
     X, points = process.kernel.inputs(X), process.points
-    small = are_small(prior_variances(process.kernel, X))
-    if not np.all(small):  # the others were skipped, and have no site
-        X, Y, before = X[small], Y[small], Before(*(each[small] for each in before))
-        weights = None if weights is None else np.asarray(weights)[small]
-    prior = process.mean_function(X, len(s)) / s
+    with np.errstate(over="ignore", invalid="ignore"):
+        prior = process.mean_function(X, len(s)) / s
+    fits = fitting(prior_variances(process.kernel, X), np.empty((len(X), 0)), prior)
+    if not np.all(fits):  # the others were skipped, and have no site
+        X, Y, before = X[fits], Y[fits], Before(*(each[fits] for each in before))
+        weights = None if weights is None else np.asarray(weights)[fits]
+        prior = prior[fits]
     solutions, converged, residual = [], True, 0.0
     for p, start in enumerate(first_sites(process, X, Y, before)):
         problem = sparse_ep.SparseLatentProblem(

@@ -116,8 +116,6 @@ class _Reweighting:
         for share in _RICHER:
             try:
                 found = self.generation.solve(share * self.lam)
-            except UnsolvedError:
-                break
             except KeyboardInterrupt:  # before there is anything to return
                 return best._replace(status="interrupted")
             if found.status == "interrupted":

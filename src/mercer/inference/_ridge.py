@@ -18,6 +18,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.inference._columns import taken_in_pieces
 from mercer.inference._expansion_problem import Expansion, ExpansionProblem
 from mercer.inference._ridge_bounds import above, below, enough
 from mercer.inference._ridge_interior import by_interior_points
@@ -31,7 +32,6 @@ Floats = NDArray[np.float64]
 
 _NEARBY = 100.0  # decay over the next that is near enough to it to begin with
 _INSIDE = 1e-14  # of flat pieces their edge is aimed at, if it comes to rounding
-_BLOCK = 512  # columns that are formed at once
 
 
 def decay(problem: ExpansionProblem, lam: float) -> float:
@@ -112,9 +112,8 @@ class Ridge:
         theta, beta = spectrum.coefficients(x[:k]), x[k:]
         pulls = [u, problem.balanced(spectrum.pulls(x[:k], u, c))]
         f = problem.mean + self.H @ beta
-        for first in range(0, columns.size, _BLOCK):
-            piece = np.arange(first, min(first + _BLOCK, columns.size))
-            f += columns.take(piece) @ theta[piece]
+        for piece, A in taken_in_pieces(columns):
+            f += A @ theta[piece]
         found = self._measured(c, theta, beta, f)
         slopes = columns.products(np.column_stack(pulls))
         duals = [

@@ -53,7 +53,7 @@ _BLOCK = 128
 class Before(NamedTuple):
     """What the process said of rows before it learned them.
 
-    mean, var : (n, P) of the latent functions; no more than 1e140 squared units of a skipped row
+    mean, var : (n, P) of the latent functions; 0 and 1e140 squared units of a row too large
     log_density : (n,) of the observations, added over outputs; NaN for a row that was skipped: its
         likelihood is 0 wherever the process can be, or tells no Gaussian, or the row is too large
         for floating point. 0 for one of weight 0.

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from mercer.compute import blas_for
 from mercer.linalg import product, semidefinite_root
-from mercer.posterior.factors import Factor, FactorSet, frozen
+from mercer.posterior.factor_set import FactorSet
+from mercer.posterior.factors import Factor, frozen
 
 __all__ = ["Bilinear", "Factors"]
 

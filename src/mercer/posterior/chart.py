@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.posterior.factors import Dense, Factor, Image
+from mercer.posterior.factor_set import Image
+from mercer.posterior.factors import Dense, Factor
 from mercer.registry import storable
 
 if TYPE_CHECKING:

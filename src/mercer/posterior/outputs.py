@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.posterior.bilinear import Bilinear
-from mercer.posterior.factors import FactorSet, RowBlock
+from mercer.posterior.factor_set import FactorSet
+from mercer.posterior.factors import RowBlock
 from mercer.posterior.posterior import Posterior
 from mercer.posterior.precomputed import PrecomputedPredictive
 from mercer.posterior.predictive import Predictive

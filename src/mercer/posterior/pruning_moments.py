@@ -16,7 +16,7 @@ from scipy.linalg.lapack import dpstrf
 from mercer.errors import NotPositiveDefiniteError
 from mercer.linalg import cholesky, solve_lower
 from mercer.posterior.chart import Chart, charted
-from mercer.posterior.factors import products_of
+from mercer.posterior.factor_set import products_of
 from mercer.posterior.pruning_linear import REDUNDANT
 
 if TYPE_CHECKING:
