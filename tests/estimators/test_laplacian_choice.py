@@ -382,3 +382,14 @@ def test_noise_does_not_collapse_where_functions_could_follow_single_rows():
         model = LaplacianProcessRegressor(RBF(0.3), **options).fit(X, y)
     low, high = model.predict_interval(new, coverage=0.95)
     assert np.mean((low < observed) & (observed < high)) > 0.9
+
+
+def test_noise_of_feature_selection_is_that_of_its_own_residuals():
+    rng = np.random.default_rng(20)
+    X = rng.normal(size=(1200, 3))
+    y = (np.sin(2 * X[:, 0]) + X[:, 1] + 0.3 * rng.normal(size=1200))[:200]
+    kernel = RBF([2.023, 8.989, 98.59])
+    model = LaplacianProcessRegressor(kernel, prior="feature_selection", optimizer=None)
+    model.fit(X[:200], y)
+    left = np.sum((y - model.predict(X[:200])) ** 2) / (200 - model.n_active_ - 1)
+    assert model.likelihood_.noise == pytest.approx(left, rel=0.1)

@@ -193,11 +193,29 @@ def test_a_richer_start_that_is_not_proved_is_left(monkeypatch):
     problem = ExpansionProblem.of(KernelColumns(RBF(3.0), X), Gaussian(1e-6), y)
     whole, calls = _Reweighting.settled, []
 
-    def unproved(self, best, report):
+    def unproved(self, best, report=None):
         calls.append(found := whole(self, best, report))
         return found if len(calls) == 1 else found._replace(status="stopped")
 
     monkeypatch.setattr(_Reweighting, "settled", unproved)
     found = solve(problem, FeatureSelection, 1.0)
-    assert len(calls) == 2 and calls[1].objective < calls[0].objective
+    assert calls[1].objective < calls[0].objective
     assert found.status == "certified" and found.objective == calls[0].objective
+
+
+def test_a_start_is_judged_by_where_it_leads():
+    """Among scales that are all but the same the one found was twice as far from the least F."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(2300, 3))
+    y = (np.sin(2 * X[:, 0]) + X[:, 1] + 0.3 * rng.normal(size=2300))[:300]
+    weights = np.random.default_rng(3).choice((0, 1, 2), 300).astype(float)
+    some, noise = weights > 0, Gaussian(0.07114)
+    columns = KernelColumns(RBF([2.874, 12.68, 60.58]), X[:300][some])
+    H = np.ones((np.sum(some), 1))
+    problem = ExpansionProblem.of(columns, noise, y[some], H=H, weights=weights[some])
+    values = []
+    for scale in (0.405, 0.41, 0.5):
+        found = solve(problem, FeatureSelection, problem.loss.unit / scale)
+        assert found.status == "certified"
+        values.append(found.objective)
+    assert max(values) < 1.1 * min(values)

@@ -55,7 +55,8 @@ def factor_of(lift: bool | str, posterior: Posterior) -> float:
             f"lift=True goes on under {posterior.kernel!r}, and the function is likeliest under "
             f"{likeliest:.3g} times that: error bars away from its basis are too {error}. Kernels "
             "of relevance vectors and Laplacian processes have no say in how large functions are: "
-            "lift='scaled' multiplies them by that",
+            "lift='scaled' multiplies them by that; give max_basis=100 or so with it, for there is "
+            f"room for these {posterior.n_basis} points alone without",
             MercerWarning,
         )
     return 1.0

@@ -29,8 +29,8 @@ Floats = NDArray[np.float64]
 # Estimates of noise that shapes the loss, each from the residuals of the one before, and the
 # change that is none.
 _ROUNDS, _SAME = 4, 0.02
-# Noise of a feature selection that is less than this part of what shrinkage left is tried for it.
-_LESS = 0.5
+# Noise of a feature selection that is less than this part of what it began with is tried for it.
+_LESS = 0.9
 # The gap of solutions along a path that ends where rounding leaves no proof (`ends_in_rounding`):
 # less than the default tol, so that the fit to all rows, which are more, has its certificate.
 _PROVED = 1e-7

@@ -180,10 +180,10 @@ class Newton:
     def _further(
         self, start: Floats, ahead: Floats, coef: Floats, f: Floats, penalties: Floats
     ) -> tuple[Floats, Floats]:
-        """Return coefficients and f further along the move from a start, doubled as long as F falls.
+        """Return coefficients and f further along the move from a start: as far as F falls.
 
-        Where all labels but a few are certain the curvature is that which is added, and steps are
-        short beside the way there is.
+        The move is doubled each time. Where all labels but a few are certain the curvature is that
+        which is added, and steps are short beside the way there is.
         """
         move, way = coef - start, f - ahead
         here = self.problem.value(f) + float(penalties @ np.abs(coef))

@@ -9,7 +9,7 @@
 
 with lam = unit/s makes F no larger, and smaller unless theta is stationary. There are many such
 points; the first problem is that of the Laplacian prior, from whose solution it goes on, and, of
-least squares, from those for smaller penalties, if these are lower.
+least squares, from those for smaller penalties: the lowest point that was proved is kept.
 
 At a stationary point C is the least there is with its own penalties. How much less C could be is
 what the dual of the last problem certifies: a certificate of stationarity, not of a global minimum.
@@ -37,7 +37,7 @@ _NONE = 1e-6
 # F may fall by this part of the tolerance and count as stationary.
 _SETTLED = 1e-3
 # Penalties, as parts of lam, of Laplacian solutions that are tried after that for lam, each if the
-# one before it was of use.
+# one before it led to a lower F.
 _RICHER = (1e-2, 1e-4, 1e-6)
 # F is next to nothing in units of the loss of f = m.
 _NOTHING = 1e-6
@@ -93,7 +93,9 @@ class _Reweighting:
         self.problem, self.generation, self.lam = problem, generation, lam
         self.size, self.scale = generation.columns.size, problem.scale(lam)
 
-    def settled(self, best: Expansion, report: Callable[[Expansion], None] | None) -> Expansion:
+    def settled(
+        self, best: Expansion, report: Callable[[Expansion], None] | None = None
+    ) -> Expansion:
         """Return the stationary point to which tangents lead, with a status."""
         try:
             for _ in range(_ROUNDS):
@@ -107,7 +109,7 @@ class _Reweighting:
         return best._replace(status="stopped")
 
     def from_richer(self, best: Expansion, report: Callable[[Expansion], None] | None) -> Expansion:
-        """Return a lower stationary point if Laplacian solutions with more functions are lower.
+        """Return a lower stationary point if Laplacian solutions with more functions lead to one.
 
         The prior has no more than its unit against a function, and the Laplacian one lam |theta_j|:
         where coefficients are far larger than s it leaves out functions that the rows ask for, and
@@ -120,15 +122,14 @@ class _Reweighting:
                 return best._replace(status="interrupted")
             if found.status == "interrupted":
                 return best._replace(status="interrupted")
-            richer = self.expansion(found, best.n_passes + found.n_passes)
-            if richer.objective >= best.objective:
-                break
-            lower = self.settled(richer, report)
-            if lower.status == "stopped":  # what is proved is worth more
-                break
-            best = lower
-            if best.status == "interrupted":
-                break
+            other = self.settled(self.expansion(found, best.n_passes + found.n_passes))
+            if other.status == "interrupted":
+                return best._replace(status="interrupted")
+            if other.status != "certified" or other.objective >= best.objective:
+                return best._replace(n_passes=other.n_passes)
+            best = other
+            if report is not None:
+                report(best)
         return best
 
     def followed(self, best: Expansion) -> Expansion:

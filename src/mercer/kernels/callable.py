@@ -109,7 +109,10 @@ class Callable(Kernel):
         try:
             return float(value)  # type: ignore[arg-type]
         except (TypeError, ValueError):
-            raise ValueError(f"f must return a number, got {value!r}") from None
+            raise ValueError(
+                f"f takes two objects and must return a number, got {value!r}; one that takes two "
+                "arrays of them wants vectorised=True"
+            ) from None
 
     def _checked(self, K: Floats, shape: tuple[int, ...]) -> Floats:
         if K.shape != shape:
