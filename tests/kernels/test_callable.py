@@ -61,9 +61,7 @@ def test_rows_of_numbers_reach_the_function_as_they_are():
 def test_what_callable_refuses():
     with pytest.raises(ValueError, match="f must be a function"):
         Callable("rbf")
-    with pytest.raises(
-        ValueError, match="must return a number, got 'ab'; one that takes two arrays"
-    ):
+    with pytest.raises(ValueError, match="must return a number, got 'ab'; one that takes"):
         Callable(lambda a, b: "ab")(WORDS)
     with pytest.raises(ValueError, match="f returned NaN or infinity"):
         Callable(lambda a, b: float("nan"))(WORDS)
