@@ -219,7 +219,7 @@ def test_narrow_error_bars_of_a_stream_are_told_of_without_python():
 def test_rows_that_are_lost_below_the_tolerance_are_told_of_without_python():
     model = OnlineGPRegressor(RBF(2.0), Gaussian(1e-8)).partial_fit(np.eye(3), np.ones(3))
     model._lost = {**model._lost, "nats": 400.0, "rows": 400.0}
-    with pytest.warns(MercerWarning, match="where noise is next to none tol=1e-8") as caught:
+    with pytest.warns(MercerWarning, match="Where noise is next to none tol=1e-8") as caught:
         model._warn_of_losses()
     said = with_options(str(caught[0].message))
     assert "and is yet below 1e-06, in units of k(x, x). Columns far from 0" in said

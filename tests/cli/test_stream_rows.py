@@ -317,6 +317,10 @@ def test_a_mark_at_the_beginning_is_not_part_of_a_name(stream):
             b"x,Colour,fresh\n1,red,true\n",
             "line 1: the first line lacks the column 'colour' of the model; it has 'Colour', and",
         ),
+        (
+            b"0.5,red,true,1.0\n",
+            "'x', 'colour' and 'fresh' of the model; is it a row? The header must be the first line",
+        ),
         (b"x,x,colour,fresh\n", "line 1: standard input has more than one column called 'x'"),
         (b"x,colour,fre\xe9sh,y\n", "line 1: it is not UTF-8"),
         (b"\x1f\x8b1234\n", "it is compressed; unpack it first"),

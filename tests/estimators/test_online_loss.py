@@ -14,6 +14,7 @@ from mercer import OnlineGPClassifier, OnlineGPRegressor, load, save
 from mercer.errors import MercerWarning
 from mercer.kernels import RBF, Linear
 from mercer.likelihoods import Custom, Gaussian, Poisson, StudentT
+from mercer.params import Parameter
 
 RNG = np.random.default_rng(0)
 # Time that goes on, with a daily course: a hundred basis vectors hold some 400 rows of it.
@@ -336,3 +337,28 @@ def test_noise_that_is_next_to_none_is_named_where_error_bars_are_too_narrow():
     (text,) = [t for t in texts if "error bars are too narrow" in t]
     assert "next to none: let it be held at 1e-4 of the targets' variance" in text
     assert "n_init" not in text
+
+
+def test_noise_that_is_there_or_was_given_is_not_next_to_none():
+    """Smooth functions have kernels that are thousands of times as large as the targets."""
+    rng = np.random.default_rng(3)
+    X = rng.uniform(-2, 2, (2000, 3))
+    f = X[:, 0] + X[:, 1] ** 2 + X[:, 0] * X[:, 2]
+    y = f + 0.1 * rng.standard_normal(2000)
+    texts = texts_of(lambda: OnlineGPRegressor(max_basis=8).partial_fit(X, y))
+    assert texts and not any("next to none" in text for text in texts)
+    f = np.sin(2.0 * X[:, 0]) + X[:, 1] * X[:, 2]
+    held = Gaussian(Parameter(1e-6 * np.var(f), fixed=True))
+    texts = texts_of(lambda: OnlineGPRegressor(None, held, max_basis=20).partial_fit(X, f))
+    assert texts and not any("let it be held" in text for text in texts)
+
+
+def test_a_constant_that_is_better_than_exact_noise_is_told_of_with_it():
+    rng = np.random.default_rng(3)
+    X = rng.uniform(-2, 2, (2000, 3))
+    f = np.sin(2.0 * X[:, 0]) + X[:, 1] * X[:, 2]
+    model = OnlineGPRegressor(n_init=200)
+    texts_of(lambda: model.partial_fit(X[:200], f[:200]))
+    texts = texts_of(lambda: model.partial_fit(X[200:600], f[1000:1400]))  # of other rows
+    (text,) = [text for text in texts if "a constant with" in text]
+    assert "next to none: let it be held at 1e-4 of the targets' variance" in text

@@ -219,3 +219,19 @@ def test_a_start_is_judged_by_where_it_leads():
         assert found.status == "certified"
         values.append(found.objective)
     assert max(values) < 1.1 * min(values)
+
+
+def test_an_interrupt_on_the_way_from_a_richer_start_is_told(monkeypatch):
+    rng = np.random.default_rng(3)
+    X = rng.uniform(0, 10, (120, 1))
+    y = np.sin(X[:, 0]) + 1e-3 * rng.standard_normal(120)
+    problem = ExpansionProblem.of(KernelColumns(RBF(3.0), X), Gaussian(1e-6), y)
+    whole, calls = _Reweighting.settled, []
+
+    def interrupted(self, best, report=None):
+        calls.append(best)
+        found = whole(self, best, report)
+        return found if len(calls) == 1 else found._replace(status="interrupted")
+
+    monkeypatch.setattr(_Reweighting, "settled", interrupted)
+    assert solve(problem, FeatureSelection, 1.0).status == "interrupted" and len(calls) == 2

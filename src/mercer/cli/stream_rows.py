@@ -21,7 +21,7 @@ from mercer.cli.csv_files import find_delimiter, read_record, refuse_binary
 from mercer.cli.errors import InputError, listed
 from mercer.cli.model import TableModel
 from mercer.cli.stream_lines import LONGEST
-from mercer.cli.tables import Table, named_once
+from mercer.cli.tables import Table, is_number, named_once
 
 __all__ = ["Row", "RowReader"]
 
@@ -93,8 +93,8 @@ class RowReader:
         if absent:
             shown = listed([repr(name) for name in absent], 10)
             hint = table.found_instead_of(absent[0]) if len(absent) == 1 else ""
-            if len(absent) == len(self.model.columns):
-                hint += ". Is it a row? The header must be the first line, and come each time anew"
+            if any(is_number(name) for name in names):
+                hint = "; is it a row? The header must be the first line, also with --resume"
             raise InputError(
                 f"the first line lacks the column{'s' if len(absent) > 1 else ''} {shown} of the "
                 f"model{hint}"

@@ -225,11 +225,15 @@ _INSTEAD = [
         "where rows go elsewhere, begin with --method online",
     ),
     (r"\byet below tol=", "yet below "),
-    (r"(in units of k\(x, x\)): .* follows rows less closely", r"\1"),
-    (r"(The noise that was found is next to none): let it be held .*?fixed=True\)\)\)", r"\1"),
+    (r"Where noise is next to none tol=1e-8 loses less\. ", ""),
+    (r"Let the noise, which is next to none, be held .*? tol=1e-8\. ", ""),
+    (
+        r"(The noise that was found is next to none): let it be held .*?fixed=True\)\)\)",
+        r"\1: fit anew to more rows",
+    ),
     (r"for which there is forget;", "for which there is --forget;"),
     (r"choose them by more rows \(.*\)", "fit anew to more rows"),
-    (r", or with more basis vectors, max_basis$", ", or a larger --max-basis"),
+    (r", or with more basis vectors, max_basis(?=$|\. )", ", or a larger --max-basis"),
     (
         r"(?:Give the noise if it is|Try a larger noise) \w+, or a wider kernel .* GPRegressor",
         "Try another --kernel, or --method gp",

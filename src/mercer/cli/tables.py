@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from mercer.cli.errors import InputError, listed
 
-__all__ = ["SUFFIXES", "Table", "named_once", "read_table", "table_of", "unnamed_note"]
+__all__ = ["SUFFIXES", "Table", "is_number", "named_once", "read_table", "table_of", "unnamed_note"]
 
 SUFFIXES = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".parquet": "parquet", ".pq": "parquet"}
 # What writes the text of a compressed file, by the end of its name.
@@ -85,7 +85,7 @@ class Table:
 
     def _columns_text(self) -> str:
         text = f"; its columns are {listed([repr(n) for n in self.names], 10)}"
-        if all(_is_number(n) for n in self.names):
+        if all(is_number(n) for n in self.names):
             text += ". The first line must hold the names of the columns"
         return text
 
@@ -147,7 +147,8 @@ def named_once(names: Sequence[str], source: str) -> None:
         raise InputError(f"{source} has more than one column called {listed(twice)}")
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Whether a text is that of a number."""
     try:
         float(text)
     except ValueError:

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from mercer.estimators.labels import codes_of, soft_targets
 from mercer.estimators.nested import NestedParameters
 from mercer.estimators.options import as_generator
-from mercer.estimators.process import FittedProcess
+from mercer.estimators.process import FittedProcess, latent_mean, latent_moments
 from mercer.likelihoods import Likelihood, SoftLabels, Softmax
 from mercer.likelihoods.class_probabilities import (
     Probabilities,
@@ -98,7 +98,7 @@ class BayesianClassifier(
         predictive, X = self._model(X)
         if isinstance(self.likelihood_, Softmax):
             return softmax_probabilities(*output_moments(predictive, X))
-        return link_probabilities(self._links, *predictive.mean_and_var(X))
+        return link_probabilities(self._links, *latent_moments(predictive, X))
 
     @property
     def _links(self) -> list[Likelihood]:
@@ -163,11 +163,11 @@ class BayesianClassifier(
             return values[..., 0] if predictive.n_outputs == 1 else values
 
         if return_cov:
-            return shaped(predictive.mean(X)), shaped(predictive.cov(X))
+            return shaped(latent_mean(predictive, X)), shaped(predictive.cov(X))
         if return_std:
-            mean, var = predictive.mean_and_var(X)
+            mean, var = latent_moments(predictive, X)
             return shaped(mean), shaped(np.sqrt(var))
-        return shaped(predictive.mean(X))
+        return shaped(latent_mean(predictive, X))
 
     def sample_y(
         self, X: ArrayLike, n_samples: int = 1, random_state: Any = 0, latent: bool = False

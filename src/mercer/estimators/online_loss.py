@@ -11,7 +11,7 @@ from mercer.errors import MercerWarning, warn
 from mercer.estimators.online_bars import FEWEST, count_outside, fade, warn_of_bars
 from mercer.estimators.online_process import HasOnlineProcess
 from mercer.estimators.options import require_count
-from mercer.evidence.target_sums import constant_log_density
+from mercer.evidence.target_sums import constant_log_density, moments_of
 from mercer.inference._online_rules import LEAST
 from mercer.inference.online import Before
 from mercer.likelihoods import Custom, Gaussian, Likelihood, StudentT
@@ -32,7 +32,7 @@ _BELOW = 0.1
 # Nats that the density of a single row is less than a constant's if it is an outlier, ten standard
 # deviations or so from what was predicted: what it costs says nothing of the basis.
 _WILD = 50.0
-# Noise below this part of k(x, x) is next to none: what rows say beyond `tol` counts beside it.
+# Noise below this part of the targets' variance is next to none: `tol` counts beside it.
 _EXACT = 1e-5
 _HELD = "held at 1e-4 of the targets' variance or so (Gaussian(Parameter(..., fixed=True)))"
 
@@ -187,13 +187,15 @@ class NoticesLosses(HasOnlineProcess):
         self._lost = {**lost, "told": rate, "bars_told": 1.0}
         if self._has_room:
             floor = self._process.rules.floor
-            less = "where noise is next to none tol=1e-8 loses less, and " if floor > LEAST else ""
+            less = "Where noise is next to none tol=1e-8 loses less. " if floor > LEAST else ""
+            if self._is_exact():
+                less = f"Let the noise, which is next to none, be {_HELD}, and then tol=1e-8. "
             warn(
                 f"of the last {lost['rows']:.0f} rows, each has lost {rate:.2g} nats on average, "
                 "though there is room for more basis vectors: what these leave of a row counts "
-                f"beside the noise, and is yet below tol={floor:g}, in units of k(x, x): {less}"
-                f"noise that is {_HELD} follows rows less closely. Columns far from 0, or of large "
-                "numbers, do that to linear and polynomial kernels: standardise them",
+                f"beside the noise, and is yet below tol={floor:g}, in units of k(x, x). {less}"
+                "Columns far from 0, or of large numbers, do that to linear and polynomial "
+                "kernels: standardise them",
                 MercerWarning,
             )
             return
@@ -219,15 +221,20 @@ class NoticesLosses(HasOnlineProcess):
         rows = self._chosen_by
         if not rows or (self.kernel is not None and self.likelihood is not None):
             return ""
-        process = self._process
-        if isinstance(process.likelihood, Gaussian):
-            signal = np.mean(process.kernel.diag(process.points)) if process.n_basis else 0.0
-            if process.likelihood.new_variance < _EXACT * signal:
-                return f"The noise that was found is next to none: let it be {_HELD}. "
+        if self._is_exact():
+            return f"The noise that was found is next to none: let it be {_HELD}. "
         return (
             f"What was left open has been chosen by {rows} rows, and n_init={max(500, 2 * rows)} "
             "takes more. "
         )
+
+    def _is_exact(self) -> bool:
+        """Whether the first rows have chosen next to no noise beside the targets so far."""
+        sums, likelihood = vars(self).get("_target_sums"), self._process.likelihood
+        if sums is None or not isinstance(likelihood, Gaussian) or not likelihood.theta.size:
+            return False
+        noise = likelihood.new_variance * self._process.scale**2
+        return bool(np.any(noise < _EXACT * moments_of(sums)[1] ** 2))
 
     def _name_the_mean(self) -> str:
         """Return that the mean may be why, if its coefficients are 0 since none were chosen."""
@@ -251,6 +258,7 @@ class NoticesLosses(HasOnlineProcess):
         if not own < constant - _BELOW:
             return
         self._lost = {**lost, "no_constant": 1.0, "bars_told": 1.0}
+        more = self._let_more_choose() if self._is_exact() else ""
         warn(
             f"the {process.n_seen} rows so far had a log density of {own:.3g} on average when they "
             f"were predicted, and a constant with their mean and deviation has {constant:.3g}: "
@@ -259,6 +267,7 @@ class NoticesLosses(HasOnlineProcess):
             f"may drift, for which there is forget; {self._name_the_mean()}or kernel and noise do "
             "not suit these rows: choose them by more rows (fit, or, if they are left open, a "
             "larger n_init), with n_restarts=5"
-            + ("" if self._has_room else ", or with more basis vectors, max_basis"),
+            + ("" if self._has_room else ", or with more basis vectors, max_basis")
+            + (f". {more}".rstrip() if more else ""),
             MercerWarning,
         )

@@ -14,7 +14,7 @@ from mercer.kernels import Kernel
 from mercer.means import Mean
 from mercer.posterior import Posterior, PrecomputedPredictive, Predictive, Stacked
 
-__all__ = ["FittedProcess"]
+__all__ = ["FittedProcess", "latent_mean", "latent_moments", "require_moments"]
 
 Floats = NDArray[np.float64]
 
@@ -99,3 +99,32 @@ class FittedProcess:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
         tags.input_tags.pairwise = is_precomputed(self)
         return tags
+
+
+def latent_mean(predictive: Predictive, X: Any) -> Floats:
+    """Return the mean (n, P) at the rows of X; raises ValueError for rows too large for doubles."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = predictive.mean(X)
+    require_moments(mean)
+    return mean
+
+
+def latent_moments(predictive: Predictive, X: Any) -> tuple[Floats, Floats]:
+    """Return mean and variance likewise."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean, var = predictive.mean_and_var(X)
+    require_moments(mean, var)
+    return mean, var
+
+
+def require_moments(*moments: Floats) -> None:
+    """Raise ValueError that names the first row at which moments (n, P) are not finite."""
+    wrong = [~np.all(np.isfinite(part), axis=1) for part in moments]
+    rows = np.flatnonzero(np.any(wrong, axis=0))
+    if rows.size:
+        others = f", and at {rows.size - 1} more" if rows.size > 1 else ""
+        raise ValueError(
+            f"the kernel or the mean function is too large for floating point at row {rows[0]} of "
+            f"X (counted from 0){others}: nothing can be predicted there. Look for wrong entries, "
+            "or standardise the columns for the fit and here"
+        )

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 
 from mercer.estimators.nested import NestedParameters
 from mercer.estimators.options import as_generator
-from mercer.estimators.process import FittedProcess
+from mercer.estimators.process import FittedProcess, latent_mean, latent_moments, require_moments
 from mercer.likelihoods import Likelihood
 from mercer.likelihoods.observed import (
     observed_cov,
@@ -105,7 +105,10 @@ class BayesianRegressor(
         predictive, likelihood, X = self._model(X)
         s = predictive.scale
         if return_cov:
-            mean, cov = predictive.mean(X), predictive.cov(X)
+            mean = latent_mean(predictive, X)
+            with np.errstate(over="ignore", invalid="ignore"):
+                cov = predictive.cov(X)
+            require_moments(np.einsum("iip->ip", cov))
             if not latent:
                 # in place: of all that is here the covariance alone is of size n x n
                 cov /= s**2
@@ -115,9 +118,9 @@ class BayesianRegressor(
                 cov *= s**2
             return self._shaped(mean), self._shaped(cov)
         if return_std or not (latent or likelihood.adds_noise):
-            mean, var = predictive.mean_and_var(X)
+            mean, var = latent_moments(predictive, X)
         else:
-            mean = predictive.mean(X)
+            mean = latent_mean(predictive, X)
             var = np.zeros(mean.shape)  # which has no part in it
         std = np.sqrt(var)
         if not latent:
@@ -149,7 +152,7 @@ class BayesianRegressor(
         if not inside:
             raise ValueError(f"coverage must lie between 0 and 1, got {coverage!r}")
         predictive, likelihood, X = self._model(X)
-        mean, var = predictive.mean_and_var(X)
+        mean, var = latent_moments(predictive, X)
         if latent:
             half = -ndtri(0.5 * (1.0 - float(coverage))) * np.sqrt(var)
             return self._shaped(mean - half), self._shaped(mean + half)
@@ -168,7 +171,7 @@ class BayesianRegressor(
         predictive, likelihood, X = self._model(X)
         s = predictive.scale
         dmean, dvar = predictive.gradients(X)
-        mean, var = predictive.mean_and_var(X)
+        mean, var = latent_moments(predictive, X)
         mean, var = mean / s, var / s**2
         dmean, dvar = observed_gradients(likelihood, mean, var, dmean / s, dvar / s**2)
         std = np.sqrt(likelihood.predictive_var(mean, var))  # NaN where there is none: no slope
@@ -207,7 +210,7 @@ class BayesianRegressor(
     def _beside(self, X: Any, y: ArrayLike) -> tuple[Likelihood, Floats, Floats, Floats, Floats]:
         """Return the likelihood, the scale, and in its units y, latent mean and variance."""
         predictive, likelihood, X = self._model(X)
-        mean, var = predictive.mean_and_var(X)
+        mean, var = latent_moments(predictive, X)
         y = np.asarray(y, dtype=float)
         if y.shape != self._shaped(mean).shape:
             raise ValueError(

@@ -52,7 +52,10 @@ def choose(columns: Columns, targets: Targets, options: Options, judge: bool = F
         plain, now = _noise_of_laplacian(columns, targets, options)
         if not plain.is_whole or (plain.path is not None and plain.untold):
             return plain._replace(now=now)  # of noise that tells nothing no penalty follows
-        return _with_own_noise(columns, targets, options, now, judge)
+        try:
+            return _with_own_noise(columns, targets, options, now, judge)
+        except KeyboardInterrupt:  # before there is anything to compare
+            return plain._replace(now=now, is_whole=False)
     settles = options.settles and targets.shapes_the_loss
     chosen = _chosen(columns, targets, options, now)
     for _ in range(_ROUNDS - 1 if settles else 0):
@@ -92,7 +95,10 @@ def _with_own_noise(
         own = targets.model(options, now).of(problem, solution, chosen.penalty)
         if not isinstance(own, Gaussian) or unit_of(own) > _LESS * unit_of(now):
             break
-        new = choose(columns, targets.with_noise(spec=own), options, judge)
+        try:
+            new = choose(columns, targets.with_noise(spec=own), options, judge)
+        except KeyboardInterrupt:  # before there is anything new
+            return chosen._replace(is_whole=False)
         if not new.is_whole:
             return chosen._replace(is_whole=False)
         if not new.value > chosen.value:

@@ -43,7 +43,7 @@ _PATIENCE = 4
 _SHARE, _LEAST, _MOST = 1e-3, 1e-10, 1.0
 # Columns enter a step from this part of their penalty on.
 _NEAR = 0.9
-_BISECTIONS = 40
+_BISECTIONS, _DOUBLINGS = 40, 40
 
 
 class Newton:
@@ -187,7 +187,7 @@ class Newton:
         """
         move, way = coef - start, f - ahead
         here = self.problem.value(f) + float(penalties @ np.abs(coef))
-        for _ in range(_BISECTIONS):
+        for _ in range(_DOUBLINGS):
             along, between = coef + move, f + way
             there = self.problem.value(between) + float(penalties @ np.abs(along))
             if not there < here * (1.0 - _ROUNDING):
