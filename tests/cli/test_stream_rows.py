@@ -319,7 +319,7 @@ def test_a_mark_at_the_beginning_is_not_part_of_a_name(stream):
         ),
         (
             b"0.5,red,true,1.0\n",
-            "'x', 'colour' and 'fresh' of the model; is it a row? The header must be the first line",
+            "of the model; is it a row? The header must be the first line, also with --resume",
         ),
         (b"x,x,colour,fresh\n", "line 1: standard input has more than one column called 'x'"),
         (b"x,colour,fre\xe9sh,y\n", "line 1: it is not UTF-8"),

@@ -235,3 +235,21 @@ def test_an_interrupt_on_the_way_from_a_richer_start_is_told(monkeypatch):
 
     monkeypatch.setattr(_Reweighting, "settled", interrupted)
     assert solve(problem, FeatureSelection, 1.0).status == "interrupted" and len(calls) == 2
+
+
+@pytest.mark.parametrize(
+    ("seed", "loss"), [(764, Logistic()), (1325, "quadratic_soft_margin"), (0, Logistic())]
+)
+def test_labels_are_certified_by_the_function_that_coefficients_make(seed, loss):
+    """Steps that are doubled bring its rounding to the size of what is proved."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(60, 2))
+    y = np.where(np.sin(2 * X[:, 0]) + 0.3 * rng.normal(size=60) > 0, 1.0, -1.0)
+    problem = ExpansionProblem.of(KernelColumns(RBF(2.0), X), loss, y)
+    lam = 0.01
+    found = solve(problem, FeatureSelection, lam)
+    f = RBF(2.0)(X)[:, found.indices] @ found.coef
+    np.testing.assert_allclose(found.latent, f, atol=1e-8 * np.max(np.abs(f)))
+    prior = -problem.loss.unit * np.sum(np.expm1(-np.abs(found.coef) / problem.scale(lam)))
+    assert found.objective == pytest.approx(problem.value(f) + prior, rel=1e-9)
+    assert found.status == "certified" and found.dual >= found.objective * (1 - 1e-6)

@@ -94,7 +94,7 @@ class Newton:
             self._most = max(self._most, self._norm(u))
             off = self._off(coef, slopes, penalties, self._most * sizes)
             # F falls, until that is rounding: then the slopes tell
-            value = problem.value(f) + float(penalties @ np.abs(coef))
+            value = self._objective(coef, f, penalties)
             if off < nearest or value < lowest * (1.0 - _ROUNDING):
                 best, nearest = (coef, f), off
             # labels that are told apart without a penalty: F falls for ever, towards 0
@@ -122,7 +122,7 @@ class Newton:
                 share = min(_MOST, 10.0 * share)
         coef, f = best
         self._coef = coef
-        objective = problem.value(f) + float(penalties @ np.abs(coef))
+        objective = self._objective(coef, f, penalties)
         return Solved(
             coef[self.r :].copy(),
             coef[: self.r].copy(),
@@ -185,15 +185,20 @@ class Newton:
         The move is doubled each time. Where all labels but a few are certain the curvature is that
         which is added, and steps are short beside the way there is.
         """
-        move, way = coef - start, f - ahead
-        here = self.problem.value(f) + float(penalties @ np.abs(coef))
+        here = self._objective(coef, f, penalties)
+        move, way, whole = coef - start, f - ahead, (coef, f)
         for _ in range(_DOUBLINGS):
             along, between = coef + move, f + way
-            there = self.problem.value(between) + float(penalties @ np.abs(along))
+            there = self._objective(along, between, penalties)
             if not there < here * (1.0 - _ROUNDING):
                 break
             coef, f, here, move, way = along, between, there, 2.0 * move, 2.0 * way
-        return coef, f
+        f = self._latent(coef)  # the rounding of a short way has been doubled with it
+        further = self._objective(coef, f, penalties) < self._objective(*whole, penalties)
+        return (coef, f) if further else whole
+
+    def _objective(self, coef: Floats, f: Floats, penalties: Floats) -> float:
+        return self.problem.value(f) + float(penalties @ np.abs(coef))
 
     def _step(
         self, coef: Floats, f: Floats, target: Floats, penalties: Floats
@@ -209,10 +214,7 @@ class Newton:
             fall = problem.pull(f + t * (whole - f)) @ (whole - f)
             return float(-fall + penalties @ (sign * move))
 
-        def value(f: Floats, coef: Floats) -> float:
-            return problem.value(f) + float(penalties @ np.abs(coef))
-
-        here, there = value(f, coef), value(whole, target)
+        here, there = (self._objective(*at, penalties) for at in ((coef, f), (target, whole)))
         rounding = _ROUNDING * abs(here)
         start = np.where(coef != 0.0, np.sign(coef) * move, np.abs(move))
         first = float(-problem.pull(f) @ (whole - f) + penalties @ start)
@@ -226,6 +228,6 @@ class Newton:
                 break
         along = coef + low * move
         between = self._latent(along)
-        if low == 0.0 or value(between, along) > here:
+        if low == 0.0 or self._objective(along, between, penalties) > here:
             return coef, f, 0.0
         return along, between, low

@@ -115,21 +115,21 @@ class _Reweighting:
         where coefficients are far larger than s it leaves out functions that the rows ask for, and
         tangents do not bring them back.
         """
-        for share in _RICHER:
-            try:
+        try:
+            for share in _RICHER:
                 found = self.generation.solve(share * self.lam)
-            except KeyboardInterrupt:  # before there is anything to return
-                return best._replace(status="interrupted")
-            if found.status == "interrupted":
-                return best._replace(status="interrupted")
-            other = self.settled(self.expansion(found, best.n_passes + found.n_passes))
-            if other.status == "interrupted":
-                return best._replace(status="interrupted")
-            if other.status != "certified" or other.objective >= best.objective:
-                return best._replace(n_passes=other.n_passes)
-            best = other
-            if report is not None:
-                report(best)
+                if found.status == "interrupted":
+                    raise KeyboardInterrupt
+                other = self.settled(self.expansion(found, best.n_passes + found.n_passes))
+                if other.status == "interrupted":
+                    raise KeyboardInterrupt
+                if other.status != "certified" or other.objective >= best.objective:
+                    return best._replace(n_passes=other.n_passes, n_columns=other.n_columns)
+                best = other
+                if report is not None:
+                    report(best)
+        except KeyboardInterrupt:
+            return best._replace(status="interrupted")
         return best
 
     def followed(self, best: Expansion) -> Expansion:
