@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import mercer
 from mercer.cli.model import TableModel
-from mercer.kernels import RBF, Exponential
+from mercer.kernels import RBF, Exponential, Polynomial
 from mercer.likelihoods import Gaussian, Laplace
 
 _SPEC = importlib.util.spec_from_file_location(
@@ -298,6 +298,15 @@ def test_a_constant_that_does_better_is_told_once(run, tmp_path):
     assert "StudentT" not in told[0] and "n_init" not in told[0] and "max_basis" not in told[0]
     fine = support.regression(tmp_path / "fine.mercer")
     assert "a constant with" not in run("stream", "--model", fine, stdin=text).stderr
+
+
+def test_a_row_too_large_to_predict_is_an_error_of_its_line(run, tmp_path):
+    path = support.regression(tmp_path / "m.mercer", kernel=Polynomial(3, 1.0))
+    text = HEADER + b"0.5,red,true,1.0\n1e200,red,true,\n0.4,red,true,\n"
+    said = run("stream", "--model", path, stdin=text, code=1).stderr
+    assert "line 3: its inputs are too large for floating point under the kernel" in said
+    done = run("stream", "--model", path, "--on-error", "skip", "--new", stdin=text)
+    assert "2 rows predicted, 1 learned, 1 skipped" in done.stderr
 
 
 def test_a_mark_at_the_beginning_is_not_part_of_a_name(stream):

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
-from mercer import GPClassifier, GPRegressor, OnlineGPRegressor
+from mercer import (
+    GPClassifier,
+    GPRegressor,
+    OnlineGPClassifier,
+    OnlineGPRegressor,
+    TransductiveGPClassifier,
+)
+from mercer.errors import BoundWarning
 from mercer.kernels import RBF, Linear, Polynomial
 from mercer.likelihoods import Gaussian
 
@@ -24,6 +33,8 @@ def test_numbers_are_not_predicted_there(kind, kernel):
         lambda: model.predict_interval(NEW),
         lambda: model.log_predictive_density(NEW, np.zeros(3)),
         lambda: model.predict(NEW, return_cov=True),
+        lambda: model.predict_gradient(NEW),
+        lambda: model.sample_y(NEW),
     ]
     if isinstance(kernel, Polynomial):  # means too
         calls += [
@@ -35,14 +46,25 @@ def test_numbers_are_not_predicted_there(kind, kernel):
             call()
 
 
-def test_labels_are_not_predicted_there():
-    model = GPClassifier(Polynomial(3, 1.0), optimizer=None).fit(X, Y > 0)
+@pytest.mark.parametrize("kernel", [Polynomial(3, 1.0), Linear(1.0) + RBF(1.0)], ids=repr)
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("kind", [GPClassifier, TransductiveGPClassifier, OnlineGPClassifier])
+def test_labels_are_not_predicted_there(kind, classes, kernel):
+    labels = np.digitize(Y, [0.0] if classes == 2 else [-0.5, 0.5])
+    if kind is TransductiveGPClassifier:
+        labels[:3] = -1
+    options = {} if kind is TransductiveGPClassifier else {"optimizer": None}
+    with warnings.catch_warnings(action="ignore", category=BoundWarning):
+        model = kind(kernel, **options).fit(X, labels)
     calls = [
         model.predict_proba,
         model.predict,
-        model.predict_latent,
         lambda new: model.predict_latent(new, return_std=True),
+        lambda new: model.predict_latent(new, return_cov=True),
+        model.sample_y,
     ]
+    if isinstance(kernel, Polynomial):  # means too
+        calls += [model.predict_latent]
     for call in calls:
         with pytest.raises(ValueError, match=TOLD):
             call(NEW)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,6 +43,18 @@ def learner_of(model: TableModel, coverage: float) -> ClassLearner | NumberLearn
     return NumberLearner(model.estimator, coverage)
 
 
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """Say of a row that cannot be predicted what rows of a stream are to be told."""
+    try:
+        yield
+    except ValueError:
+        raise InputError(
+            "its inputs are too large for floating point under the kernel, so that nothing can be "
+            "predicted; look for wrong entries"
+        ) from None
+
+
 class NumberLearner:
     """Predicts mean, standard deviation and interval."""
 
@@ -50,8 +64,9 @@ class NumberLearner:
 
     def predict(self, row: Row) -> Said:
         """Predict a row that is not learned."""
-        parts = self._estimator.predict(row.x, return_std=True)
-        ends = self._estimator.predict_interval(row.x, coverage=self._coverage)
+        with _refusals():
+            parts = self._estimator.predict(row.x, return_std=True)
+            ends = self._estimator.predict_interval(row.x, coverage=self._coverage)
         return Said([part.item() for part in (*parts, *ends)])
 
     def learn(self, row: Row) -> Said:
@@ -77,7 +92,9 @@ class ClassLearner:
 
     def predict(self, row: Row) -> Said:
         """Predict a row that is not learned."""
-        return Said(self._values(self._estimator.predict_proba(row.x)[0].tolist()))
+        with _refusals():
+            proba = self._estimator.predict_proba(row.x)[0].tolist()
+        return Said(self._values(proba))
 
     def learn(self, row: Row) -> Said:
         """Predict a row, then learn it."""

@@ -226,7 +226,7 @@ _INSTEAD = [
     ),
     (r"\byet below tol=", "yet below "),
     (r"Where noise is next to none tol=1e-8 loses less\. ", ""),
-    (r"Let the noise, which is next to none, be held .*? tol=1e-8\. ", ""),
+    (r"Let the noise, which is next to none, be held .*?fixed=True\)\)\).*?\. ", ""),
     (
         r"(The noise that was found is next to none): let it be held .*?fixed=True\)\)\)",
         r"\1: fit anew to more rows",

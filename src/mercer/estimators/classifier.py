@@ -11,7 +11,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from mercer.estimators.labels import codes_of, soft_targets
 from mercer.estimators.nested import NestedParameters
 from mercer.estimators.options import as_generator
-from mercer.estimators.process import FittedProcess, latent_mean, latent_moments
+from mercer.estimators.process import (
+    FittedProcess,
+    coupled_moments,
+    latent_cov,
+    latent_mean,
+    latent_moments,
+)
 from mercer.likelihoods import Likelihood, SoftLabels, Softmax
 from mercer.likelihoods.class_probabilities import (
     Probabilities,
@@ -19,7 +25,6 @@ from mercer.likelihoods.class_probabilities import (
     softmax_probabilities,
 )
 from mercer.posterior import Predictive
-from mercer.posterior.outputs import output_moments
 
 __all__ = ["BayesianClassifier", "of_labels"]
 
@@ -97,7 +102,7 @@ class BayesianClassifier(
     def _probabilities(self, X: Any) -> Probabilities:
         predictive, X = self._model(X)
         if isinstance(self.likelihood_, Softmax):
-            return softmax_probabilities(*output_moments(predictive, X))
+            return softmax_probabilities(*coupled_moments(predictive, X))
         return link_probabilities(self._links, *latent_moments(predictive, X))
 
     @property
@@ -163,7 +168,7 @@ class BayesianClassifier(
             return values[..., 0] if predictive.n_outputs == 1 else values
 
         if return_cov:
-            return shaped(latent_mean(predictive, X)), shaped(predictive.cov(X))
+            return shaped(latent_mean(predictive, X)), shaped(latent_cov(predictive, X))
         if return_std:
             mean, var = latent_moments(predictive, X)
             return shaped(mean), shaped(np.sqrt(var))
@@ -194,6 +199,7 @@ class BayesianClassifier(
         """
         predictive, X = self._model(X)
         rng = as_generator(random_state)
+        latent_moments(predictive, X)  # which refuses rows that are too large
         draws = predictive.sample(X, n_samples, rng)  # (n, n_samples, P)
         if latent:
             return draws[..., 0] if predictive.n_outputs == 1 else draws.transpose(0, 2, 1)

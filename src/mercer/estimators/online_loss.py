@@ -93,7 +93,7 @@ class NoticesLosses(HasOnlineProcess):
 
     def _forget_losses(self) -> None:
         """Count what is lost from here on: what was lost before was of another basis."""
-        self._lost = {**self._lost, "nats": 0.0, "rows": 0.0}
+        self._lost = {**self._lost, "nats": 0.0, "rows": 0.0, "told": 0.0}
 
     def _learned(self, X: Any, Y: Any, weights: Any, again: bool = False) -> Before:
         """Let the process learn some rows, and count what they cost.
@@ -189,7 +189,8 @@ class NoticesLosses(HasOnlineProcess):
             floor = self._process.rules.floor
             less = "Where noise is next to none tol=1e-8 loses less. " if floor > LEAST else ""
             if self._is_exact():
-                less = f"Let the noise, which is next to none, be {_HELD}, and then tol=1e-8. "
+                then = ", and then tol=1e-8" if floor > LEAST else ""
+                less = f"Let the noise, which is next to none, be {_HELD}{then}. "
             warn(
                 f"of the last {lost['rows']:.0f} rows, each has lost {rate:.2g} nats on average, "
                 "though there is room for more basis vectors: what these leave of a row counts "
@@ -229,9 +230,12 @@ class NoticesLosses(HasOnlineProcess):
         )
 
     def _is_exact(self) -> bool:
-        """Whether the first rows have chosen next to no noise beside the targets so far."""
+        """Whether rows have chosen next to no noise beside the targets so far."""
         sums, likelihood = vars(self).get("_target_sums"), self._process.likelihood
-        if sums is None or not isinstance(likelihood, Gaussian) or not likelihood.theta.size:
+        given = self.kernel is not None and self.likelihood is not None
+        if given or sums is None or not isinstance(likelihood, Gaussian):
+            return False
+        if not likelihood.theta.size:  # it was fixed
             return False
         noise = likelihood.new_variance * self._process.scale**2
         return bool(np.any(noise < _EXACT * moments_of(sums)[1] ** 2))

@@ -13,8 +13,9 @@ from mercer.estimators.rows import is_precomputed
 from mercer.kernels import Kernel
 from mercer.means import Mean
 from mercer.posterior import Posterior, PrecomputedPredictive, Predictive, Stacked
+from mercer.posterior.outputs import output_moments
 
-__all__ = ["FittedProcess", "latent_mean", "latent_moments", "require_moments"]
+__all__ = ["FittedProcess", "coupled_moments", "latent_cov", "latent_mean", "latent_moments"]
 
 Floats = NDArray[np.float64]
 
@@ -105,7 +106,7 @@ def latent_mean(predictive: Predictive, X: Any) -> Floats:
     """Return the mean (n, P) at the rows of X; raises ValueError for rows too large for doubles."""
     with np.errstate(over="ignore", invalid="ignore"):
         mean = predictive.mean(X)
-    require_moments(mean)
+    _require_finite(mean)
     return mean
 
 
@@ -113,11 +114,27 @@ def latent_moments(predictive: Predictive, X: Any) -> tuple[Floats, Floats]:
     """Return mean and variance likewise."""
     with np.errstate(over="ignore", invalid="ignore"):
         mean, var = predictive.mean_and_var(X)
-    require_moments(mean, var)
+    _require_finite(mean, var)
     return mean, var
 
 
-def require_moments(*moments: Floats) -> None:
+def latent_cov(predictive: Predictive, X: Any) -> Floats:
+    """Return the covariance of the rows of X, (n, n, P), or (n, P, n, P) of coupled outputs."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        cov = predictive.cov(X)
+    _require_finite(np.einsum("iip->ip" if cov.ndim == 3 else "ipip->ip", cov))
+    return cov
+
+
+def coupled_moments(predictive: Predictive, X: Any) -> tuple[Floats, Floats]:
+    """Return the mean (n, P), and the covariance (n, P, P) of the outputs at each row."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean, cov = output_moments(predictive, X)
+    _require_finite(mean, np.einsum("npp->np", cov))
+    return mean, cov
+
+
+def _require_finite(*moments: Floats) -> None:
     """Raise ValueError that names the first row at which moments (n, P) are not finite."""
     wrong = [~np.all(np.isfinite(part), axis=1) for part in moments]
     rows = np.flatnonzero(np.any(wrong, axis=0))

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 
 from mercer.estimators.nested import NestedParameters
 from mercer.estimators.options import as_generator
-from mercer.estimators.process import FittedProcess, latent_mean, latent_moments, require_moments
+from mercer.estimators.process import FittedProcess, latent_cov, latent_mean, latent_moments
 from mercer.likelihoods import Likelihood
 from mercer.likelihoods.observed import (
     observed_cov,
@@ -105,10 +105,7 @@ class BayesianRegressor(
         predictive, likelihood, X = self._model(X)
         s = predictive.scale
         if return_cov:
-            mean = latent_mean(predictive, X)
-            with np.errstate(over="ignore", invalid="ignore"):
-                cov = predictive.cov(X)
-            require_moments(np.einsum("iip->ip", cov))
+            mean, cov = latent_mean(predictive, X), latent_cov(predictive, X)
             if not latent:
                 # in place: of all that is here the covariance alone is of size n x n
                 cov /= s**2
@@ -170,8 +167,8 @@ class BayesianRegressor(
         """
         predictive, likelihood, X = self._model(X)
         s = predictive.scale
-        dmean, dvar = predictive.gradients(X)
         mean, var = latent_moments(predictive, X)
+        dmean, dvar = predictive.gradients(X)
         mean, var = mean / s, var / s**2
         dmean, dvar = observed_gradients(likelihood, mean, var, dmean / s, dvar / s**2)
         std = np.sqrt(likelihood.predictive_var(mean, var))  # NaN where there is none: no slope
@@ -241,6 +238,7 @@ class BayesianRegressor(
         """
         predictive, likelihood, X = self._model(X)
         rng = as_generator(random_state)
+        latent_moments(predictive, X)  # which refuses rows that are too large
         draws = predictive.sample(X, n_samples, rng)  # (n, n_samples, P)
         if not latent:
             draws = predictive.scale * likelihood.sample(draws / predictive.scale, rng)

@@ -13,6 +13,7 @@ from mercer.estimators.gp_classifier import GPClassifier
 from mercer.estimators.nested import column_names
 from mercer.estimators.options import require_choice, require_count
 from mercer.estimators.preparation import all_or_nothing
+from mercer.estimators.process import coupled_moments, latent_moments
 from mercer.estimators.rows import is_precomputed
 from mercer.estimators.state import StorableEstimator
 from mercer.estimators.transductive_fit import Transduction, transduce
@@ -24,7 +25,6 @@ from mercer.likelihoods.class_probabilities import (
     link_probabilities,
     softmax_probabilities,
 )
-from mercer.posterior.outputs import output_moments
 from mercer.registry import storable
 
 __all__ = ["TransductiveGPClassifier"]
@@ -264,8 +264,8 @@ class TransductiveGPClassifier(StorableEstimator, BayesianClassifier):
     def _averages(self, inputs: Any) -> Probabilities:
         """Return the probabilities of rows as the kernel takes them."""
         if isinstance(self.likelihood_, Softmax):
-            return softmax_probabilities(*output_moments(self.posterior_, inputs))
-        return link_probabilities(self._links, *self.posterior_.mean_and_var(inputs))
+            return softmax_probabilities(*coupled_moments(self.posterior_, inputs))
+        return link_probabilities(self._links, *latent_moments(self.posterior_, inputs))
 
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags: what "probit" cannot do beside the others."""
