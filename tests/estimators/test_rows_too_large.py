@@ -68,3 +68,22 @@ def test_labels_are_not_predicted_there(kind, classes, kernel):
     for call in calls:
         with pytest.raises(ValueError, match=TOLD):
             call(NEW)
+
+
+@pytest.mark.parametrize("kernel", [Polynomial(3, 1.0), Linear(1.0) + RBF(1.0)], ids=repr)
+@pytest.mark.parametrize("size", [1e10, 1e20, 1e30, 1e45])
+def test_a_softmax_of_large_values_is_one_of_their_order(kernel, size):
+    labels = np.digitize(Y, [-0.5, 0.5])
+    model = GPClassifier(kernel, optimizer=None).fit(X, labels)
+    proba = model.predict_proba([[size, -size], [0.1, 0.2], [-size, 0.0]])
+    assert np.all((proba >= 0.0) & (proba <= 1.0))
+    np.testing.assert_allclose(np.sum(proba, axis=1), 1.0, atol=1e-6)
+
+
+def test_samples_of_given_matrices_are_drawn():
+    """These have the columns of the joint covariance, and not those of predictions."""
+    model = GPRegressor("precomputed", Gaussian(0.1), mean="zero", optimizer=None)
+    model.fit(RBF(1.0)(X), Y)
+    new = X[:3] + 0.1
+    given = np.column_stack([RBF(1.0)(new, X), RBF(1.0)(new)])
+    assert model.sample_y(given, 5).shape == (3, 5)

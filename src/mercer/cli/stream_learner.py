@@ -13,6 +13,7 @@ from mercer.cli.model import TableModel
 from mercer.cli.stream_rows import Row
 from mercer.estimators.online_options import require_counts
 from mercer.estimators.online_rows import ClassRows, NumberRows
+from mercer.estimators.process import RowTooLargeError
 
 __all__ = ["Said", "learner_of"]
 
@@ -48,10 +49,10 @@ def _refusals() -> Iterator[None]:
     """Say of a row that cannot be predicted what rows of a stream are to be told."""
     try:
         yield
-    except ValueError:
+    except RowTooLargeError:
         raise InputError(
-            "its inputs are too large for floating point under the kernel, so that nothing can be "
-            "predicted; look for wrong entries"
+            "its inputs are too large for floating point under the kernel or the mean function, so "
+            "that nothing can be predicted; look for wrong entries"
         ) from None
 
 

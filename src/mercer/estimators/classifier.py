@@ -199,7 +199,8 @@ class BayesianClassifier(
         """
         predictive, X = self._model(X)
         rng = as_generator(random_state)
-        latent_moments(predictive, X)  # which refuses rows that are too large
+        if not self._pairwise:  # where infinite entries are refused
+            latent_moments(predictive, X)  # which refuses rows that are too large
         draws = predictive.sample(X, n_samples, rng)  # (n, n_samples, P)
         if latent:
             return draws[..., 0] if predictive.n_outputs == 1 else draws.transpose(0, 2, 1)

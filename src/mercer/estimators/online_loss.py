@@ -47,12 +47,12 @@ class NoticesLosses(HasOnlineProcess):
 
     `_lost`, which begins as `NO_LOSSES`, has the nats that about a thousand rows, the last ones,
     have lost of a function, how many rows these are, and the loss a row at the last warning, 0 if
-    there was none. What `prune` costs, which was asked for, is not among them, nor what rows cost
-    among which is an outlier. `no_constant` is 1 once there is nothing to say of a constant any
-    more: it was told that one does better, or rows had weights, and powers of densities do not
-    compare with a constant's. `judged` and `outside` are as `online_bars` has them, and `bars_told`
-    is 1 once that was told, or a reason for it. `_chosen_by` is how many rows chose the
-    hyperparameters, 0 if none or all did.
+    there was none; all begin anew with another size of the basis. What `prune` costs, which was
+    asked for, is not among them, nor what rows cost among which is an outlier. `no_constant` is 1
+    once there is nothing to say of a constant any more: it was told that one does better, or rows
+    had weights, and powers of densities do not compare with a constant's. `judged` and `outside`
+    are as `online_bars` has them, and `bars_told` is 1 once that was told, or a reason for it.
+    `_chosen_by` is how many rows chose the hyperparameters, 0 if none or all did.
     """
 
     max_basis: int

@@ -15,9 +15,20 @@ from mercer.means import Mean
 from mercer.posterior import Posterior, PrecomputedPredictive, Predictive, Stacked
 from mercer.posterior.outputs import output_moments
 
-__all__ = ["FittedProcess", "coupled_moments", "latent_cov", "latent_mean", "latent_moments"]
+__all__ = [
+    "FittedProcess",
+    "RowTooLargeError",
+    "coupled_moments",
+    "latent_cov",
+    "latent_mean",
+    "latent_moments",
+]
 
 Floats = NDArray[np.float64]
+
+
+class RowTooLargeError(ValueError):
+    """A row to predict is too large for floating point under the kernel or the mean function."""
 
 
 class FittedProcess:
@@ -140,7 +151,7 @@ def _require_finite(*moments: Floats) -> None:
     rows = np.flatnonzero(np.any(wrong, axis=0))
     if rows.size:
         others = f", and at {rows.size - 1} more" if rows.size > 1 else ""
-        raise ValueError(
+        raise RowTooLargeError(
             f"the kernel or the mean function is too large for floating point at row {rows[0]} of "
             f"X (counted from 0){others}: nothing can be predicted there. Look for wrong entries, "
             "or standardise the columns for the fit and here"

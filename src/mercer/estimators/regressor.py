@@ -167,8 +167,9 @@ class BayesianRegressor(
         """
         predictive, likelihood, X = self._model(X)
         s = predictive.scale
+        with np.errstate(over="ignore", invalid="ignore"):
+            dmean, dvar = predictive.gradients(X)
         mean, var = latent_moments(predictive, X)
-        dmean, dvar = predictive.gradients(X)
         mean, var = mean / s, var / s**2
         dmean, dvar = observed_gradients(likelihood, mean, var, dmean / s, dvar / s**2)
         std = np.sqrt(likelihood.predictive_var(mean, var))  # NaN where there is none: no slope
@@ -238,7 +239,8 @@ class BayesianRegressor(
         """
         predictive, likelihood, X = self._model(X)
         rng = as_generator(random_state)
-        latent_moments(predictive, X)  # which refuses rows that are too large
+        if not self._pairwise:  # where infinite entries are refused
+            latent_moments(predictive, X)  # which refuses rows that are too large
         draws = predictive.sample(X, n_samples, rng)  # (n, n_samples, P)
         if not latent:
             draws = predictive.scale * likelihood.sample(draws / predictive.scale, rng)

@@ -24,6 +24,8 @@ _LEAST = 1e-15
 #: What the error of a softmax's probabilities is brought down to, and that of quadrature.
 TOLERANCE, QUADRATURE = 1e-4, 1e-8
 # Independent scramblings of the points, whose spread tells the error, and the points of each.
+# The size of latent values, at the most, of which products with normal numbers are singles.
+_LARGEST = 1e30
 _COPIES = 8
 _FIRST, _LAST = 8, 16  # powers of 2
 # Points in a product, so that what is made of them stays in the cache.
@@ -94,8 +96,12 @@ def softmax_probabilities(mean: Floats, cov: Floats, tolerance: float = TOLERANC
     mean = np.take_along_axis(mean, order, axis=1)
     cov = np.take_along_axis(cov, order[:, :, None], axis=1)
     cov = np.take_along_axis(cov, order[:, None, :], axis=2)
-    centres = (mean - mean[:, :1]).astype(np.float32)
-    roots = _roots(cov)
+    centres, roots = mean - mean[:, :1], _roots(cov)
+    # Beyond that a softmax is the largest of its terms, whatever their scale.
+    size = np.maximum(np.max(np.abs(centres), axis=1), np.max(np.abs(roots), axis=(1, 2)))
+    fit = (_LARGEST / np.maximum(size, _LARGEST))[:, None]
+    centres = (fit * centres).astype(np.float32)
+    roots = (fit[:, :, None] * roots).astype(np.float32)
     sums = np.zeros((n, C, _COPIES))
     values, error = np.empty((n, C)), np.full(n, np.inf)
     left = np.arange(n)
@@ -119,7 +125,7 @@ def softmax_probabilities(mean: Floats, cov: Floats, tolerance: float = TOLERANC
     return Probabilities(bounded(out), error)
 
 
-def _roots(cov: Floats) -> Singles:
+def _roots(cov: Floats) -> Floats:
     """Return roots (n, C, C - 1) of the covariances of contrasts, the longest columns first.
 
     What all classes have in common changes nothing, and is left out. The first coordinates of the
@@ -130,7 +136,7 @@ def _roots(cov: Floats) -> Singles:
     cov = cov - np.mean(cov, axis=2, keepdims=True)
     values, vectors = np.linalg.eigh(cov)
     longest = np.sqrt(np.maximum(values[:, :-C:-1], 0.0))
-    return np.asarray(vectors[:, :, :-C:-1] * longest[:, None, :], dtype=np.float32)
+    return np.asarray(vectors[:, :, :-C:-1] * longest[:, None, :])
 
 
 def _sums(centre: Singles, root: Singles, Z: Singles) -> Floats:
