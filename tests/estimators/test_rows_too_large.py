@@ -17,6 +17,7 @@ from mercer import (
 from mercer.errors import BoundWarning
 from mercer.kernels import RBF, Linear, Polynomial
 from mercer.likelihoods import Gaussian
+from mercer.likelihoods.class_probabilities import softmax_probabilities
 
 X = np.random.default_rng(0).normal(size=(30, 2))
 Y = X[:, 0] + 0.1 * X[:, 1] ** 2
@@ -87,3 +88,10 @@ def test_samples_of_given_matrices_are_drawn():
     new = X[:3] + 0.1
     given = np.column_stack([RBF(1.0)(new, X), RBF(1.0)(new)])
     assert model.sample_y(given, 5).shape == (3, 5)
+
+
+@pytest.mark.parametrize("far", [1e29, 1e32, 1e37, 1e300])
+def test_a_class_far_below_leaves_the_others_as_they_are(far):
+    found = softmax_probabilities(np.array([[0.0, 2.0, -far]]), np.eye(3)[None]).values
+    two = softmax_probabilities(np.array([[0.0, 2.0]]), np.eye(2)[None]).values
+    np.testing.assert_allclose(found[0, :2], two[0], atol=1e-3)

@@ -24,10 +24,10 @@ _LEAST = 1e-15
 #: What the error of a softmax's probabilities is brought down to, and that of quadrature.
 TOLERANCE, QUADRATURE = 1e-4, 1e-8
 # Independent scramblings of the points, whose spread tells the error, and the points of each.
-# The size of latent values, at the most, of which products with normal numbers are singles.
-_LARGEST = 1e30
 _COPIES = 8
 _FIRST, _LAST = 8, 16  # powers of 2
+# The size of roots, at the most, whose products with normal numbers are singles, and of centres.
+_LARGEST, _FARTHEST = 1e30, 1e36
 # Points in a product, so that what is made of them stays in the cache.
 _BLOCK = 2**14
 
@@ -96,11 +96,12 @@ def softmax_probabilities(mean: Floats, cov: Floats, tolerance: float = TOLERANC
     mean = np.take_along_axis(mean, order, axis=1)
     cov = np.take_along_axis(cov, order[:, :, None], axis=1)
     cov = np.take_along_axis(cov, order[:, None, :], axis=2)
-    centres, roots = mean - mean[:, :1], _roots(cov)
-    # Beyond that a softmax is the largest of its terms, whatever their scale.
-    size = np.maximum(np.max(np.abs(centres), axis=1), np.max(np.abs(roots), axis=(1, 2)))
+    with np.errstate(over="ignore"):
+        centres, roots = mean - mean[:, :1], _roots(cov)  # centres are 0 at the most
+    # With larger roots a softmax is the largest of its terms, whatever their scale.
+    size = np.max(np.abs(roots), axis=(1, 2))
     fit = (_LARGEST / np.maximum(size, _LARGEST))[:, None]
-    centres = (fit * centres).astype(np.float32)
+    centres = np.maximum(fit * centres, -_FARTHEST).astype(np.float32)
     roots = (fit[:, :, None] * roots).astype(np.float32)
     sums = np.zeros((n, C, _COPIES))
     values, error = np.empty((n, C)), np.full(n, np.inf)
