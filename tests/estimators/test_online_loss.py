@@ -362,3 +362,19 @@ def test_a_constant_that_is_better_than_exact_noise_is_told_of_with_it():
     texts = texts_of(lambda: model.partial_fit(X[200:600], f[1000:1400]))  # of other rows
     (text,) = [text for text in texts if "a constant with" in text]
     assert "next to none: let it be held at 1e-4 of the targets' variance" in text
+
+
+def test_another_size_of_the_basis_may_be_told_of_again():
+    model = course(max_basis=20)
+    assert len(told(lambda: model.partial_fit(TIME, COURSE))) == 1 and model._lost["told"] > 0.3
+    model.prune(10)
+    assert model._lost["told"] == model._lost["nats"] == model._lost["rows"] == 0.0
+
+
+def test_noise_that_nobody_chose_is_not_to_be_held():
+    X, y = sinc(300)
+    model = OnlineGPRegressor(RBF(1.0), Gaussian(1e-9), mean="zero")
+    texts_of(lambda: model.partial_fit(X, y))
+    model._lost = {**model._lost, "nats": 400.0, "rows": 400.0, "told": 0.0}
+    (text,) = texts_of(model._warn_of_losses)
+    assert "room for more basis vectors" in text and "be held at" not in text
